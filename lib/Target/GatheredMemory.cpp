@@ -13,6 +13,7 @@
 #include "GatheredMemory.h"
 
 #include "dovetail/Layout/Gathered.h"
+#include "dovetail/Layout/Scattered.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -51,8 +52,8 @@ static SmallVector<int64_t> getTapCounts(const layout::ConvolutionForm &form) {
   return counts;
 }
 
-/// Of one part, on a machine with such vectors.
-static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part, int64_t vector) {
+/// Of one part, on a machine with such vectors, if blocks have at most `mostRows` results.
+static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part, int64_t vector, int64_t mostRows) {
   CallBytes bytes;
   int64_t window = 1, perTap = 0;
   for (const layout::Window &each : form.windows)
@@ -63,6 +64,7 @@ static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part
     int64_t vectors = layout::gatheredVectors(part.groups, part.outputs, perVector, vector);
     perTap = std::max(perTap, vectors * vector * part.inputs);
     layout::GatheredBlock block = layout::gatheredBlock(part.inputs, part.outputs, taps, part.results);
+    block.rows = std::min(block.rows, mostRows);
     bytes.threadScratch =
         std::max(bytes.threadScratch, layout::gatheredScratchBytes(block, part.inputs, part.outputs, taps, perVector));
   }
@@ -71,7 +73,30 @@ static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part
   return bytes;
 }
 
-CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector) {
+/// The same of one that multiplies each input with the weights of all taps, if `isLeast` a line of results at a time.
+static CallBytes getScatteredMemory(const layout::ConvolutionForm &form, const Box &loops, bool isLeast) {
+  constexpr int64_t mostColumns = 2 * kVectors[std::size(kVectors) - 1];
+  int numDims = static_cast<int>(form.windows.size());
+  int64_t outputs = loops[1].size(), inputs = std::max<int64_t>(loops[numDims + 2].size(), 1);
+  CallBytes bytes;
+  bytes.packed = llvm::alignTo(4 * layout::countTaps(form) * outputs * inputs, kAlignment);
+  // The layout decides which dimension is outermost.
+  for (int outermost = 0; outermost < numDims; ++outermost) {
+    int64_t size = outputs;
+    for (int dim = 0; dim < numDims; ++dim)
+      if (dim != outermost)
+        size *= layout::scatteredExtent(loops[dim + 2].size(), form.windows[dim].stride);
+    const layout::Window &window = form.windows[outermost];
+    int64_t lines = isLeast ? 1 : layout::scatteredLines(loops[outermost + 2].size(), size, window.reach());
+    int64_t scratch = layout::scatteredScratchBytes(layout::countTaps(form), inputs, mostColumns,
+                                                    layout::scatteredExtent(lines, window.stride), size);
+    bytes.threadScratch = std::max<int64_t>(bytes.threadScratch, llvm::alignTo(scratch, kAlignment));
+  }
+  return bytes;
+}
+
+static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector,
+                           int64_t mostRows) {
   auto output = cast<plan::RefType>(call.getOutput().getType()).getTensor();
   int rank = static_cast<int>(output.getRank());
   layout::ConvolutionForm form = *call.getForm();
@@ -98,13 +123,15 @@ CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops
       outputsOfParts.push_back({outputs, groups - 2});
   }
   CallBytes bytes;
+  if (layout::isScattered(form, inputs, outputs))
+    bytes = getScatteredMemory(form, loops, /*isLeast=*/mostRows == 1);
   for (int64_t vector : kVectors) {
-    if (vector < leastVector)
+    if (vector < leastVector || layout::isScattered(form, inputs, outputs))
       continue;
     int64_t packed = 0;
     for (auto [own, count] : outputsOfParts) {
       part.outputs = own;
-      CallBytes needed = getMemory(form, part, vector);
+      CallBytes needed = getMemory(form, part, vector, mostRows);
       packed += count * needed.packed;
       bytes.threadScratch = std::max(bytes.threadScratch, needed.threadScratch);
     }
@@ -114,4 +141,20 @@ CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops
   if (!packsOnce)
     bytes.scratch = std::exchange(bytes.packed, 0);
   return bytes;
+}
+
+CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector) {
+  return getMemory(call, loops, packsOnce, leastVector, layout::gatheredRows);
+}
+
+CallBytes dovetail::getLeastGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce,
+                                           int64_t leastVector) {
+  return getMemory(call, loops, packsOnce, leastVector, /*mostRows=*/1);
+}
+
+int64_t dovetail::getLeastVector(ArrayRef<std::string> features) {
+  auto has = [&](StringRef feature) { return llvm::is_contained(features, feature); };
+  if (has("avx512f") && has("avx512vl"))
+    return 16;
+  return has("avx2") && has("fma") ? 8 : 4;
 }

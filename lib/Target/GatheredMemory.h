@@ -21,6 +21,13 @@ namespace dovetail {
 /// least so many elements of f32.
 CallBytes getGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce, int64_t leastVector);
 
+/// The same if results are computed one at a time, which is slow.
+CallBytes getLeastGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce,
+                                 int64_t leastVector);
+
+/// Elements of f32 in the vectors that the runtime's kernels have at least, on processors with these features.
+int64_t getLeastVector(llvm::ArrayRef<std::string> features);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H

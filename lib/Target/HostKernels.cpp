@@ -24,10 +24,7 @@ using namespace dovetail;
 namespace {
 class HostKernels : public Library {
 public:
-  explicit HostKernels(ArrayRef<std::string> features)
-      : leastVector(llvm::is_contained(features, "avx512f") ? 16
-                    : llvm::is_contained(features, "avx2")  ? 8
-                                                            : 4) {}
+  explicit HostKernels(ArrayRef<std::string> features) : leastVector(getLeastVector(features)) {}
 
   StringRef getName() const override { return "kernels"; }
   bool hasEpilogue(Operation *, const PostOp &) const override { return false; }
@@ -73,7 +70,7 @@ protected:
   FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
 
 private:
-  int64_t leastVector; ///< Elements of f32 in the vectors of processors that run the program.
+  int64_t leastVector;
 };
 } // namespace
 

@@ -175,9 +175,10 @@ absl::Status AttentionStep::plan() {
 }
 
 absl::Status AttentionStep::create(CallBudget &budget) {
-  return budget.allows(0, threadBytes() * numThreads())
-             ? absl::OkStatus()
-             : absl::ResourceExhaustedError("too little scratch memory for attention");
+  int64_t bytes = threadBytes() * numThreads();
+  budget.takeScratch(bytes);
+  return budget.allows(0, bytes) ? absl::OkStatus()
+                                 : absl::ResourceExhaustedError("too little scratch memory for attention");
 }
 
 absl::Status AttentionStep::bind(std::byte *memory) {

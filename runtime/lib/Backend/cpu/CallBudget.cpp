@@ -10,15 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
-
 using namespace dovetail::runtime;
 
 bool CallBudget::allows(int64_t packedNeed, int64_t scratchNeed) {
-  if (packedNeed <= packed && scratchNeed <= scratch) {
-    used = std::max(used, scratchNeed);
+  if (packedNeed <= packed && scratchNeed <= scratch)
     return true;
-  }
   if (!refused)
     refused = {packedNeed, scratchNeed};
   return false;

@@ -31,10 +31,13 @@ class CallBudget {
 public:
   CallBudget(int64_t packed, int64_t scratch) : packed(packed), scratch(scratch) {}
 
-  /// Whether an implementation may need this much. Remembers the first that may not, and what the others need.
+  /// Whether an implementation may need this much. Remembers the first that may not.
   bool allows(int64_t packedNeed, int64_t scratchNeed);
-  /// The most scratch memory that was needed and allowed: parts of a call follow each other in it.
-  int64_t scratchUse() const { return used; }
+  /// Says how much scratch memory a part of the call takes in the end: parts follow each other in it. It is negative if
+  /// the implementation copies less around the call than was planned.
+  void takeScratch(int64_t bytes) { used = used ? std::max(*used, bytes) : bytes; }
+  /// The most of all parts.
+  int64_t scratchUse() const { return used.value_or(0); }
   /// What is left of scratch memory.
   int64_t scratchBytes() const { return scratch; }
   /// Takes away what is kept by a part of the call.
@@ -66,7 +69,8 @@ public:
   }
 
 private:
-  int64_t packed, scratch, used = 0;
+  int64_t packed, scratch;
+  std::optional<int64_t> used;
   std::optional<std::pair<int64_t, int64_t>> refused;
 };
 

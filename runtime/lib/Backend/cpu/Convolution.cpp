@@ -59,8 +59,10 @@ absl::Status ConvolutionStep::plan() {
 absl::Status ConvolutionStep::create(CallBudget &budget) {
   return parts.forEach([&](ConvolutionPart &part) {
     absl::Status status = part.create(budget);
-    if (status.ok())
+    if (status.ok()) {
       budget.keep(part.packedBytes());
+      budget.takeScratch(part.scratchUse());
+    }
     return status;
   });
 }

@@ -9,6 +9,7 @@
 #include "ConvolutionPart.h"
 
 #include "dovetail/Layout/Gathered.h"
+#include "dovetail/Layout/Scattered.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -195,20 +196,25 @@ void ConvolutionPart::planKernels() {
                                        packOnce};
   // Threads have divided what was planned for the library already.
   ThreadPool *dividing = algorithm == call.algorithm ? threads : nullptr;
-  if (algorithm == ConvolutionAlgorithm::Gathered)
-    kernels =
-        std::make_unique<GatheredConvolution>(std::move(operands), call.form, channels.groups, call.sumLoop().extent,
-                                              call.loops[1].extent / call.form.groups, dividing);
+  int64_t wholeInputs = call.sumLoop().extent, wholeOutputs = call.loops[1].extent / call.form.groups;
+  if (algorithm == ConvolutionAlgorithm::Gathered && layout::isScattered(call.form, wholeInputs, wholeOutputs))
+    kernels = std::make_unique<ScatteredConvolution>(std::move(operands), call.form, dividing);
+  else if (algorithm == ConvolutionAlgorithm::Gathered)
+    kernels = std::make_unique<GatheredConvolution>(std::move(operands), call.form, channels.groups,
+                                                    context.plan.bufferOf(call.input).shape, wholeInputs, wholeOutputs,
+                                                    dividing);
   else
     kernels = std::make_unique<WinogradConvolution>(std::move(operands), geometry.padLo[spatial[0] - 2],
                                                     geometry.padLo[spatial[1] - 2], threads);
 }
 
 absl::Status ConvolutionPart::createKernels(CallBudget &budget) {
-  kernels->limitScratch(budget.scratchBytes() - (scratchPlan.size() - staging));
+  // Less than nothing, where kernels copy less than was planned for the library.
+  int64_t scratchUse = scratchPlan.size() - staging;
+  kernels->limitScratch(budget.scratchBytes() - scratchUse);
   absl::Status status = guardLibrary([&]() -> absl::Status {
     return postOps->prepare(/*biasFirst=*/true, scratchPlan, [&](const PostOps::Fused &fused) {
-      return kernels->create(fused, budget, shared != nullptr);
+      return kernels->create(fused, budget, scratchUse, shared != nullptr);
     });
   });
   if (status.ok()) {
@@ -372,6 +378,7 @@ absl::Status ConvolutionPart::createPlanned(CallBudget &budget) {
   // The primitives for what is not fused have needs of their own.
   if (status.ok() && !budget.allows(packedBytes(), scratchPlan.size() - staging))
     return absl::ResourceExhaustedError("too little scratch memory");
+  extraScratch = scratchPlan.size() - staging;
   return status;
 }
 

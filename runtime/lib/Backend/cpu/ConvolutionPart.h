@@ -17,6 +17,7 @@
 #include "../common/ConvolutionGeometry.h"
 #include "GatheredConvolution.h"
 #include "PostOps.h"
+#include "ScatteredConvolution.h"
 #include "TileConvolution.h"
 #include "WinogradConvolution.h"
 
@@ -43,6 +44,8 @@ public:
   void shareWeights(const ConvolutionPart &other) { shared = &other; }
   /// Of memory that is kept, once it is created.
   int64_t packedBytes() const;
+  /// Scratch memory of the implementation that `create` chose, besides what `prepare` planned.
+  int64_t scratchUse() const { return extraScratch; }
   /// What it is; empty for nothing, or what ranks do not share.
   std::string packedKey() const;
   /// `packed` has room for `packedBytes`.
@@ -90,7 +93,7 @@ private:
   MemoryFormat format;    ///< The same in logical dimensions.
 
   ScratchPlan scratchPlan;
-  int64_t staging = 0;
+  int64_t staging = 0, extraScratch = 0;
   MemoryView inView, outView, fullView; ///< What the library sees.
   bool stagedIn = false, stagedOut = false;
   int64_t inOffset = 0, outOffset = 0, fullOffset = 0, weightsOffset = 0, scratchpadOffset = 0;

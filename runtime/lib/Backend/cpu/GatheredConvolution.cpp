@@ -52,10 +52,21 @@ static std::pair<int64_t, int64_t> setTransposedWindow(const Window &window, Int
   return {first, last};
 }
 
+/// Whether many results have taps that read padding alone: leaving these out pays for smaller blocks.
+static bool readsMuchPadding(const layout::ConvolutionForm &form, const std::vector<int64_t> &shape) {
+  constexpr int64_t part = 4;
+  for (size_t dim = 0; dim < form.windows.size(); ++dim)
+    if (part * (form.windows[dim].reach() - 1) >= shape[dim + 2] * (form.isTransposed ? form.windows[dim].stride : 1))
+      return true;
+  return false;
+}
+
 GatheredConvolution::GatheredConvolution(Operands given, const layout::ConvolutionForm &form, int64_t groups,
-                                         int64_t wholeInputs, int64_t wholeOutputs, ThreadPool *threads)
+                                         const std::vector<int64_t> &wholeShape, int64_t wholeInputs,
+                                         int64_t wholeOutputs, ThreadPool *threads)
     : KernelConvolution(std::move(given), threads), groups(groups), inputs(operands.input.box[1].size() / groups),
-      outputs(operands.output.box[1].size() / groups), wholeInputs(wholeInputs), wholeOutputs(wholeOutputs) {
+      outputs(operands.output.box[1].size() / groups), wholeInputs(wholeInputs), wholeOutputs(wholeOutputs),
+      skipsTaps(readsMuchPadding(form, wholeShape)) {
   std::vector<int64_t> remainders(operands.spatial.size(), 0);
   for (;;) {
     addPhase(form, remainders);
@@ -116,6 +127,7 @@ void GatheredConvolution::addPhase(const layout::ConvolutionForm &form, const st
   task.blockChannels = block.channels;
   task.groupsOfVector = weights.groupsOfVector =
       layout::gatheredGroups(groups, inputs, outputs, wholeInputs, wholeOutputs, taps, kernels.vector);
+  task.skipsTaps = skipsTaps;
   findPlainRows(task);
   int64_t vectors = layout::gatheredVectors(groups, outputs, task.groupsOfVector, kernels.vector);
   phase.packedOffset = packedElements;
@@ -189,6 +201,9 @@ void GatheredConvolution::packPart(int64_t part, int64_t parts) {
   }
 }
 
+/// Elements that stay in a cache near the core.
+static constexpr int64_t cachedElements = 64 << 10;
+
 void GatheredConvolution::runPart(int64_t part, int64_t parts, std::byte *scratch) {
   auto *values = reinterpret_cast<float *>(scratch);
   for (const Phase &phase : phases) {
@@ -204,10 +219,15 @@ void GatheredConvolution::runPart(int64_t part, int64_t parts, std::byte *scratc
       kernels.runGathered(task, begin, end, 0, first, last, values);
       continue;
     }
-    for (int64_t unit = first, panels = kernels.panelsOf(outputs); unit < last;) {
-      int64_t group = unit / panels, to = std::min(last, (group + 1) * panels);
-      kernels.runGathered(task, begin, end, group, unit - group * panels, to - group * panels, values);
-      unit = to;
-    }
+    // Groups that lie beside each other take turns, while their rows are in a cache.
+    int64_t blocks = std::max<int64_t>(cachedElements / (groups * (inputs + outputs)) / task.blockRows, 1);
+    int64_t rows = groups > 1 ? blocks * task.blockRows : end - begin;
+    for (; begin < end; begin += rows)
+      for (int64_t unit = first, panels = kernels.panelsOf(outputs); unit < last;) {
+        int64_t group = unit / panels, to = std::min(last, (group + 1) * panels);
+        kernels.runGathered(task, begin, std::min(begin + rows, end), group, unit - group * panels, to - group * panels,
+                            values);
+        unit = to;
+      }
   }
 }

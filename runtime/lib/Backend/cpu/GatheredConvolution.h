@@ -24,10 +24,11 @@ namespace dovetail::runtime {
 /// few results.
 class GatheredConvolution : public KernelConvolution {
 public:
-  /// `form` is that of the whole call, in which a group has `wholeInputs` and `wholeOutputs` channels; the part has
-  /// `groups` groups, or some channels of one.
-  GatheredConvolution(Operands operands, const layout::ConvolutionForm &form, int64_t groups, int64_t wholeInputs,
-                      int64_t wholeOutputs, ThreadPool *threads);
+  /// `form` is that of the whole call, whose input has `wholeShape`, and a group `wholeInputs` and `wholeOutputs`
+  /// channels; the part has `groups` groups, or some channels of one.
+  GatheredConvolution(Operands operands, const layout::ConvolutionForm &form, int64_t groups,
+                      const std::vector<int64_t> &wholeShape, int64_t wholeInputs, int64_t wholeOutputs,
+                      ThreadPool *threads);
   std::string packedFormat() const override;
   void limitScratch(int64_t bytes) override;
 
@@ -57,6 +58,7 @@ private:
 
   int64_t groups, inputs, outputs;   ///< Of the part, and channels of a group.
   int64_t wholeInputs, wholeOutputs; ///< Channels that a group has on all ranks.
+  bool skipsTaps;
   std::vector<Phase> phases;
   int64_t packedElements = 0;
   std::string format;

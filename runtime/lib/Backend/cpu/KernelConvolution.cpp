@@ -42,7 +42,8 @@ KernelConvolution::KernelConvolution(Operands operands, ThreadPool *threads)
 
 std::string KernelConvolution::implementation() const { return absl::StrCat("own ", algorithm(), ", ", kernels.name); }
 
-PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudget &budget, bool isShared) {
+PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudget &budget, int64_t scratchUse,
+                                           bool isShared) {
   std::optional<Epilogue> found = kernelEpilogue(fused);
   if (!found)
     return PostOps::Outcome::Impossible;
@@ -50,7 +51,7 @@ PostOps::Outcome KernelConvolution::create(const PostOps::Fused &fused, CallBudg
   fusesBias = fused.hasBias;
   auto [packed, scratch] =
       CallBudget::needOf(isShared ? 0 : weightBytes(), threadBytes() * numThreads(), operands.packOnce);
-  return budget.allows(packed, scratch) ? PostOps::Outcome::Fast : PostOps::Outcome::Impossible;
+  return budget.allows(packed, scratchUse + scratch) ? PostOps::Outcome::Fast : PostOps::Outcome::Impossible;
 }
 
 void KernelConvolution::prepare(ScratchPlan &scratch) {

@@ -42,8 +42,9 @@ public:
 
   /// Has it do with `bytes` of scratch memory, if it can.
   virtual void limitScratch(int64_t /*bytes*/) {}
-  /// Whether what is fused can be done, within `budget`; with `isShared` somebody else packs the weights.
-  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget, bool isShared);
+  /// Whether what is fused can be done, within `budget`, besides `scratchUse` bytes of scratch memory; with `isShared`
+  /// somebody else packs the weights.
+  PostOps::Outcome create(const PostOps::Fused &fused, CallBudget &budget, int64_t scratchUse, bool isShared);
   void prepare(ScratchPlan &scratch);
   /// `packed` has room for `packedBytes`.
   void bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output, const std::byte *weights,
@@ -72,11 +73,12 @@ protected:
   virtual void packPart(int64_t part, int64_t parts) = 0;
   virtual void runPart(int64_t part, int64_t parts, std::byte *scratch) = 0;
 
+  int numThreads() const { return threads ? threads->size() : 1; }
+
   Operands operands;
   const VectorKernels &kernels;
 
 private:
-  int numThreads() const { return threads ? threads->size() : 1; }
   /// Has each thread do its part of the work, with its scratch memory.
   void divide(void (KernelConvolution::*work)(int64_t part));
   void packThread(int64_t thread) { packPart(thread, numThreads()); }

@@ -291,7 +291,11 @@ absl::Status MatMulStep::create(CallBudget &budget) {
         status = createCall(budget);
     }
   }
-  return status.ok() && !budget.allows(0, extra()) ? tooLittle : status;
+  if (status.ok() && !budget.allows(0, extra()))
+    status = tooLittle;
+  if (status.ok())
+    budget.takeScratch(extra());
+  return status;
 }
 
 absl::Status MatMulStep::bind(std::byte *scratch) {

@@ -171,6 +171,7 @@ absl::Status PoolStep::create(CallBudget &budget) {
     implementationName = primitiveDesc.impl_info_str();
     scratchpadDesc = primitiveDesc.scratchpad_desc();
     scratchpadOffset = scratchPlan.add(scratchpadDesc.get_size());
+    budget.takeScratch(alignedSize(scratchpadDesc.get_size()));
     return absl::OkStatus();
   });
 }

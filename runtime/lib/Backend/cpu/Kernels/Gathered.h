@@ -144,6 +144,42 @@ void gatherRows(const GatheredTask &task, const float *input, GatheredPlace plac
   }
 }
 
+/// Taps from the first one that reads something to the last one, for results in the line of `place`. A line is the
+/// innermost dimension.
+struct TapRange {
+  int64_t first, last;
+  bool operator==(const TapRange &other) const { return first == other.first && last == other.last; }
+};
+TapRange tapsOfLine(const GatheredTask &task, const GatheredPlace &place) {
+  constexpr int inner = GatheredTask::numDims - 1;
+  TapRange range{0, 0};
+  for (int number = 0; number < inner; ++number) {
+    const auto &dim = task.dims[number];
+    int64_t position = place.at[number] * dim.step + dim.first;
+    int64_t low = atLeast(ceilOf(-position, dim.tapStep), 0),
+            high = atMost(ceilOf(dim.extent - position, dim.tapStep), dim.taps);
+    if (low >= high)
+      return {0, 0};
+    range = {range.first * dim.taps + low, range.last * dim.taps + high - 1};
+  }
+  return {range.first * task.dims[inner].taps, (range.last + 1) * task.dims[inner].taps};
+}
+
+/// Of `most` results from `place` on, how many follow each other in lines that have the same taps.
+int64_t countSameTaps(const GatheredTask &task, GatheredPlace place, int64_t most) {
+  constexpr int inner = GatheredTask::numDims - 1;
+  TapRange range = tapsOfLine(task, place);
+  for (int64_t count = 0;;) {
+    int64_t left = task.dims[inner].results - place.at[inner];
+    count += left;
+    if (count >= most)
+      return most;
+    place.advance(left);
+    if (!(tapsOfLine(task, place) == range))
+      return count;
+  }
+}
+
 /// The function for so many rows, at least 1, and weights that lie without gaps.
 template <int vectors, int rows = rowsOfProduct> Multiply multiplyGathered(int64_t count) {
   if constexpr (rows > 1)
@@ -153,77 +189,104 @@ template <int vectors, int rows = rowsOfProduct> Multiply multiplyGathered(int64
 }
 
 /// Stores `count` results of `columns` of the group from `output` on, which is a channel of all; `offsets` says where
-/// each result lies.
-void finishGathered(const GatheredTask &task, const float *sums, const int64_t *offsets, int64_t count, int64_t output,
-                    int64_t columns) {
+/// each result lies. Their sums, `sumsRow` elements apart, may lie there already.
+void finishGathered(const GatheredTask &task, const float *sums, int64_t sumsRow, const int64_t *offsets, int64_t count,
+                    int64_t output, int64_t columns) {
   for (int64_t offset = 0; offset < columns; offset += elementsOfVector) {
     int64_t left = columns - offset;
     Vector bias = task.epilogue.bias ? loadFirst(task.epilogue.bias + output + offset, left) : Vector{};
     for (int64_t row = 0; row < count; ++row) {
       int64_t at = offsets[row] + output + offset;
       const float *addend = task.epilogue.addend ? task.epilogue.addend + at : nullptr;
-      Vector x = load(sums + row * elementsOfPanel + offset) + bias;
+      Vector x = load(sums + row * sumsRow + offset) + bias;
       storeFirst(task.output + at, finish(task.epilogue, x, addend, left), left);
     }
   }
 }
 
+/// How far `count` places are apart, if that is the same for all; else -1.
+int64_t findEvenStep(const int64_t *offsets, int64_t count) {
+  int64_t step = count > 1 ? offsets[1] - offsets[0] : 0;
+  for (int64_t i = 2; i < count; ++i)
+    if (offsets[i] - offsets[i - 1] != step)
+      return -1;
+  return step;
+}
+
 void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t group, int64_t firstPanel,
                  int64_t lastPanel, float *scratch) {
-  int64_t depth = task.numTaps() * task.inputs, width = (task.outputs + elementsOfVector - 1) / elementsOfVector;
-  const float *weights = task.weights + group * width * elementsOfVector * depth;
+  int64_t depth = task.numTaps() * task.inputs, vectors = (task.outputs + elementsOfVector - 1) / elementsOfVector;
+  const float *weights = task.weights + group * vectors * elementsOfVector * depth;
   const float *input = task.input + group * task.inputs;
-  bool isPlain = task.plainRow >= 0, isWhole = task.blockTaps >= task.numTaps() && task.blockChannels >= task.inputs;
+  bool isPlain = task.plainRow >= 0, adds = addsTensor(task.epilogue);
+  bool isDone = !task.epilogue.bias && task.epilogue.numSteps == 0;
   float *rows = scratch, *sums = scratch + (isPlain ? 0 : task.blockRows * task.blockTaps * task.blockChannels);
   float tile[rowsOfProduct * elementsOfPanel];
   int64_t offsets[GatheredTask::mostRows];
-  for (int64_t first = begin; first < end; first += task.blockRows) {
-    int64_t count = atMost(end - first, task.blockRows), parts = (count + rowsOfProduct - 1) / rowsOfProduct;
+  for (int64_t first = begin, count; first < end; first += count) {
     GatheredPlace start(task, first);
     GatheredPlace place = start;
+    TapRange taps{0, task.numTaps()};
+    count = atMost(end - first, task.blockRows);
+    if (task.skipsTaps) {
+      taps = tapsOfLine(task, start);
+      count = countSameTaps(task, start, count);
+    }
+    int64_t parts = (count + rowsOfProduct - 1) / rowsOfProduct;
+    bool isWhole = taps.last - taps.first <= task.blockTaps && task.blockChannels >= task.inputs;
     for (int64_t row = 0; row < count; ++row, place.advance(1))
       offsets[row] = place.outputOffset();
-    int64_t done = 0;
-    TermBlock block{0, atMost(task.blockTaps, task.numTaps()), 0, atMost(task.blockChannels, task.inputs)};
-    for (bool isLast = false; !isLast; done += block.terms()) {
-      if (done > 0) {
+    TermBlock block{taps.first, atMost(taps.first + task.blockTaps, taps.last), 0,
+                    atMost(task.blockChannels, task.inputs)};
+    for (bool isFirst = true, isLast = false; !isLast; isFirst = false) {
+      if (!isFirst) {
         // The next channels, or the next taps.
         block.firstChannel = block.lastChannel % task.inputs;
         if (block.firstChannel == 0)
           block.firstTap = block.lastTap;
-        block.lastTap = atMost(block.firstTap + task.blockTaps, task.numTaps());
+        block.lastTap = atMost(block.firstTap + task.blockTaps, taps.last);
         block.lastChannel = atMost(block.firstChannel + task.blockChannels, task.inputs);
       }
-      isLast = block.lastTap == task.numTaps() && block.lastChannel == task.inputs;
+      // Without taps there are no terms, whatever the channels.
+      isLast = block.lastTap == taps.last && (block.lastChannel == task.inputs || taps.first == taps.last);
+      int64_t done = block.firstTap * task.inputs + block.firstChannel;
       int64_t terms = block.terms(), stride = isPlain ? task.plainRow : terms;
       const float *from = rows;
       if (isPlain)
         from = input + first * task.plainRow + block.firstChannel;
       else
         gatherRows(task, input, start, count, block, rows);
-      for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
-        int64_t output = panel * elementsOfPanel, columns = atMost(task.outputs - output, elementsOfPanel);
-        bool isNarrow = columns <= elementsOfVector;
-        const float *factors = weights + output * depth + done * (isNarrow ? elementsOfVector : elementsOfPanel);
-        for (int64_t part = 0; part < parts; ++part) {
-          int64_t low = count * part / parts, high = count * (part + 1) / parts;
-          Multiply multiply = isNarrow ? multiplyGathered<1>(high - low) : multiplyGathered<vectorsOfPanel>(high - low);
-          float *to = isWhole ? tile : sums + ((panel - firstPanel) * task.blockRows + low) * elementsOfPanel;
-          if (done == 0) {
-            multiply(from + low * stride, stride, factors, terms, to);
-          } else {
-            multiply(from + low * stride, stride, factors, terms, tile);
-            // A narrow panel has one vector of each row.
-            for (int64_t row = 0; row < high - low; ++row)
-              for (int64_t i = 0; i < (isNarrow ? elementsOfVector : elementsOfPanel); i += elementsOfVector) {
-                int64_t at = row * elementsOfPanel + i;
-                store(to + at, load(to + at) + load(tile + at));
-              }
-          }
-          if (isLast)
-            finishGathered(task, to, offsets + low, high - low, group * task.outputs + output, columns);
-        }
-      }
+      forPairs(lastPanel - firstPanel, parts, depth * (lastPanel - firstPanel) * elementsOfPanel <= mostCachedWeights,
+               [&](int64_t number, int64_t part) {
+                 int64_t output = (firstPanel + number) * elementsOfPanel;
+                 int64_t columns = atMost(task.outputs - output, elementsOfPanel);
+                 bool isNarrow = columns <= elementsOfVector;
+                 int64_t width = isNarrow ? elementsOfVector : elementsOfPanel;
+                 const float *factors = weights + output * depth + done * width;
+                 int64_t low = count * part / parts, high = count * (part + 1) / parts;
+                 // Whole panels are computed where they are stored, unless something there is still to be added.
+                 int64_t step = isWhole && !adds && columns == width ? findEvenStep(offsets + low, high - low) : -1;
+                 bool isDirect = step >= 0;
+                 int64_t sumsRow = isDirect ? step : elementsOfPanel;
+                 float *to = isDirect  ? task.output + offsets[low] + group * task.outputs + output
+                             : isWhole ? tile
+                                       : sums + (number * task.blockRows + low) * elementsOfPanel;
+                 Multiply multiply =
+                     isNarrow ? multiplyGathered<1>(high - low) : multiplyGathered<vectorsOfPanel>(high - low);
+                 if (isFirst) {
+                   multiply(from + low * stride, stride, factors, terms, to, sumsRow);
+                 } else {
+                   multiply(from + low * stride, stride, factors, terms, tile, elementsOfPanel);
+                   // A narrow panel has one vector of each row.
+                   for (int64_t row = 0; row < high - low; ++row)
+                     for (int64_t i = 0; i < width; i += elementsOfVector) {
+                       int64_t at = row * elementsOfPanel + i;
+                       store(to + at, load(to + at) + load(tile + at));
+                     }
+                 }
+                 if (isLast && !(isDirect && isDone))
+                   finishGathered(task, to, sumsRow, offsets + low, high - low, group * task.outputs + output, columns);
+               });
     }
   }
 }

@@ -14,8 +14,9 @@
 #include "Attention.h"
 #include "Gathered.h"
 #include "Product.h"
+#include "Scattered.h"
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {
-    "any CPU",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,
-    packGathered, runGathered,      packProduct,     runProduct,   runAttention};
+    "any CPU",   elementsOfVector, elementsOfPanel, packWinograd, runWinograd, packGathered,
+    runGathered, runScattered,     packProduct,     runProduct,   runAttention};

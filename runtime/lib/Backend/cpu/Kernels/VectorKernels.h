@@ -117,6 +117,7 @@ struct GatheredTask {
   int64_t blockRows, blockTaps, blockChannels;
   int64_t plainRow = -1; ///< If rows need not be gathered, as each is what one element has: how far they are apart.
   int64_t groupsOfVector = 0; ///< Where lanes are groups: groups whose results are in a vector.
+  bool skipsTaps = false; ///< Whether taps that read nothing for whole lines are left out. Else they are factors of 0.
 
   int64_t numTaps() const { return dims[0].taps * dims[1].taps * dims[2].taps; }
   int64_t numRows() const { return images * dims[0].results * dims[1].results * dims[2].results; }
@@ -133,6 +134,33 @@ struct GatheredWeights {
   int64_t groupStride, outputStride, inputStride;
   Dim dims[GatheredTask::numDims];
   int64_t groupsOfVector = 0;
+};
+
+/// A transposed convolution of few output channels. Channels are innermost in memory. All strides are in elements.
+struct ScatteredTask {
+  static constexpr int numDims = 3;
+  /// Of scratch memory.
+  static constexpr int64_t bytesOfTap = 80;
+  /// A spatial dimension. Tap t of input i belongs to result i * stride - first + t * dilation, if there is one.
+  struct Dim {
+    int64_t results = 1, outputStride = 0;
+    int64_t extent = 1, inputStride = 0;
+    int64_t first = 0, stride = 1;
+    int64_t taps = 1, dilation = 1;
+  };
+
+  Dim dims[numDims]; ///< Outermost in memory first.
+  int lineDim;       ///< The one whose results are called lines.
+  const float *input;
+  float *output;
+  int64_t inputImage, outputImage; ///< Strides of the batch.
+  int64_t images;
+  int64_t inputs, outputs; ///< Channels.
+  const float *weights;    ///< [taps, outputs, inputs], with the last tap first.
+  Epilogue epilogue;
+  int64_t blockLines; ///< That are summed up together.
+
+  int64_t numTaps() const { return dims[0].taps * dims[1].taps * dims[2].taps; }
 };
 
 /// Attention of some queries to all keys: values weighed by the softmax of products. Keys are gone through once, a
@@ -169,6 +197,9 @@ struct VectorKernels {
   /// of vectors [first, last), else of panels [first, last) of `group`. `scratch` has `layout::gatheredScratchBytes`.
   void (*runGathered)(const GatheredTask &task, int64_t begin, int64_t end, int64_t group, int64_t first, int64_t last,
                       float *scratch);
+
+  /// Computes lines [begin, end), counted over images. `scratch` has `layout::scatteredScratchBytes`.
+  void (*runScattered)(const ScatteredTask &task, int64_t begin, int64_t end, float *scratch);
 
   void (*packProduct)(const ProductWeights &weights, float *packed);
   void (*runProduct)(const ProductTask &task);

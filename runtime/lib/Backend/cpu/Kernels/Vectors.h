@@ -55,6 +55,31 @@ inline void storeFirst(float *data, Vector vector, int64_t count) {
     __builtin_masked_store(maskFirst(count), vector, data);
 }
 
+/// Whether what is done with sums reads what lies in memory.
+inline bool addsTensor(const Epilogue &epilogue) {
+  for (int i = 0; i < epilogue.numSteps; ++i)
+    if (epilogue.steps[i].kind == EpilogueStep::AddTensor)
+      return true;
+  return false;
+}
+
+/// Weights of so few elements stay in a cache near the core, so that results are computed row after row.
+constexpr int64_t mostCachedWeights = 32 << 10;
+
+/// Calls `body` with all numbers below `a` and below `b`; with `aFirst`, with all of the first ones for each of the
+/// second.
+template <typename Body> inline void forPairs(int64_t a, int64_t b, bool aFirst, Body body) {
+  if (aFirst) {
+    for (int64_t j = 0; j < b; ++j)
+      for (int64_t i = 0; i < a; ++i)
+        body(i, j);
+  } else {
+    for (int64_t i = 0; i < a; ++i)
+      for (int64_t j = 0; j < b; ++j)
+        body(i, j);
+  }
+}
+
 /// What becomes of `count` sums. `addend` is where the elements lie that are added.
 inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, int64_t count) {
   for (int i = 0; i < epilogue.numSteps; ++i) {
@@ -135,20 +160,20 @@ __attribute__((always_inline)) inline void addProduct(const float *a, int64_t ro
   }
 }
 
-/// c[rows x panel] = a[rows x depth] * b[depth x vectors], of the first `vectors` vectors of each row of the panel.
-/// Rows of b are `stride` vectors apart.
+/// c[rows x vectors] = a[rows x depth] * b[depth x vectors]. Rows of a and c are `rowStride` and `cRow` elements apart,
+/// those of b `stride` vectors.
 template <int rows, int vectors, int stride = vectorsOfPanel>
-void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c) {
+void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c, int64_t cRow) {
   Vector sums[rows][vectors] = {};
   addProduct<rows, vectors, stride>(a, rowStride, b, depth, sums);
 #pragma unroll
   for (int row = 0; row < rows; ++row)
 #pragma unroll
     for (int vector = 0; vector < vectors; ++vector)
-      store(c + row * elementsOfPanel + vector * elementsOfVector, sums[row][vector]);
+      store(c + row * cRow + vector * elementsOfVector, sums[row][vector]);
 }
 
-using Multiply = void (*)(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c);
+using Multiply = void (*)(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c, int64_t cRow);
 
 /// The function for so many rows, at least 1.
 template <int vectors, int rows = rowsOfProduct> Multiply multiplyRows(int64_t count) {
