@@ -80,8 +80,9 @@ static LogicalResult addThreads(Operation *call, const layout::Box &loops, plan:
   return success();
 }
 
-/// The bounds of `call`, whose output has `rank` dimensions, on all ranks; null if the library does not say.
-static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t rank, bool packsOnce,
+/// The bounds of `call`, whose output has `rank` dimensions, on all ranks, and `spare` bytes; null if the library does
+/// not say.
+static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t rank, bool packsOnce, int64_t spare,
                                       const Libraries &libraries, const layout::Mesh &mesh) {
   SmallVector<DimShardingAttr> dims;
   SmallVector<int64_t> extents;
@@ -106,10 +107,10 @@ static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t 
       if (division && failed(addThreads(call, box, division, packsOnce, libraries, bytes)))
         return {};
     }
-    packed.push_back(bytes.packed);
+    packed.push_back(bytes.packed + spare);
     scratch.push_back(bytes.scratch);
-    threadScratch.push_back(bytes.threadScratch);
-    threadPacked.push_back(bytes.threadPacked);
+    threadScratch.push_back(bytes.threadScratch + spare);
+    threadPacked.push_back(bytes.threadPacked + spare);
   }
   return plan::CallMemoryAttr::get(call->getContext(), compress(packed), compress(scratch), compress(threadScratch),
                                    compress(threadPacked));
@@ -128,7 +129,7 @@ void BoundCalls::runOnOperation() {
   auto bound = [&](auto call, Value weights) {
     int64_t rank = cast<plan::RefType>(call.getOutput().getType()).getTensor().getRank();
     bool once = weights && packsOnce(call, weights);
-    plan::CallMemoryAttr memory = getMemory(call, call.getLoops(), rank, once, *callable, ranks);
+    plan::CallMemoryAttr memory = getMemory(call, call.getLoops(), rank, once, spare, *callable, ranks);
     if (!memory)
       return WalkResult(call.emitOpError("is a call of which no library of the target says how much memory it takes"));
     call.setMemoryAttr(memory);

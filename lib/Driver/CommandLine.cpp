@@ -75,6 +75,10 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->group("")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
+  command.add_option("--spare-call-memory", arguments.spareCallMemory, "Bytes that library calls may take besides")
+      ->group("")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("BYTES");
   command.add_option("--follow-inputs", arguments.following, "Instead of a search, follow how inputs are split")
       ->group("")
       ->transform(CLI::CheckedTransformer(

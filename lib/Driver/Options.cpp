@@ -330,6 +330,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
                  "pass --autotune to `dovetail run`");
   options.autotuneThreads = arguments.autotune.value_or(0);
   options.shardingsSeed = arguments.shardingsSeed;
+  options.spareCallMemory = arguments.spareCallMemory;
   options.following = arguments.following;
   if (failed(parseWhere("--halos", arguments.halos, options.halos)) ||
       failed(parseWhere("--split-launches", arguments.splitLaunches, options.splitLaunches)))

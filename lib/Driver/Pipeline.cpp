@@ -163,7 +163,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     // Devices divide their work themselves.
     if (getTransportKind(options.target->getName()) == TransportKind::Threads)
       passes.addPass(createDivideCalls({}, getCluster(options)));
-    passes.addPass(createBoundCalls({libraries, features}));
+    passes.addPass(createBoundCalls({libraries, features, options.spareCallMemory}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());
     // Devices compute all: a thread that has nothing to do saves no time.

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Factories.h"
+#include "GatheredMemory.h"
 #include "OneDnnConvolutions.h"
 #include "OneDnnMemory.h"
 #include "Windows.h"
@@ -20,13 +21,19 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// All iterations of a call.
+static layout::Box getIterations(plan::ConvolutionOp call) {
+  return layout::Box::ofShape(llvm::map_to_vector(call.getLoops().getAsRange<plan::LoopAttr>(),
+                                                  [](plan::LoopAttr loop) { return loop.getExtent(); }));
+}
+
 namespace {
 class OneDnn : public Library {
 public:
   OneDnn(ArrayRef<std::string> features, bool wantsBlocks)
       : hasBF16(llvm::is_contained(features, "avx512bf16")), hasAvx512(llvm::is_contained(features, "avx512f")),
         hasAvx2(llvm::is_contained(features, "avx2")), hasVnni(llvm::is_contained(features, "avx512vnni")),
-        wantsBlocks(wantsBlocks) {}
+        wantsBlocks(wantsBlocks), leastVector(getLeastVector(features)) {}
 
   StringRef getName() const override { return wantsBlocks ? "onednn-blocks" : "onednn"; }
   bool hasIntegerProducts() const override { return hasVnni; }
@@ -40,9 +47,22 @@ public:
   bool readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const override;
   bool writesOver(Operation *op, unsigned number) const override;
   int64_t getChannelBlock(Operation *op) const override;
-  bool isSlow(plan::ConvolutionOp call) const override { return isSlowConvolution(call, hasAvx2, hasAvx512); }
-  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
-    return getOneDnnMemory(call, loops, packsOnce, hasAvx512);
+  bool isSlow(plan::ConvolutionOp call) const override {
+    return isSlowConvolution(call, getIterations(call), hasAvx2, hasAvx512);
+  }
+  std::optional<CallBytes> getMemoryBound(Operation *op, const layout::Box &loops, bool packsOnce) const override {
+    std::optional<CallBytes> bytes = getOneDnnMemory(op, loops, packsOnce, hasAvx512);
+    auto call = dyn_cast<plan::ConvolutionOp>(op);
+    if (!bytes || !call || call.getAlgorithm() != plan::ConvolutionAlgorithm::Library || !mayGather(call))
+      return bytes;
+    // The runtime's own kernels do what the library is slow at for so small a part, or has no memory for.
+    bool isSlow = isSlowConvolution(call, loops, hasAvx2, hasAvx512);
+    CallBytes own = isSlow ? getGatheredMemory(call, loops, packsOnce, leastVector)
+                           : getLeastGatheredMemory(call, loops, packsOnce, leastVector);
+    bytes->packed = std::max(bytes->packed, own.packed);
+    bytes->scratch = std::max(bytes->scratch, own.scratch);
+    bytes->threadScratch = std::max(bytes->threadScratch, own.threadScratch);
+    return bytes;
   }
 
 protected:
@@ -55,6 +75,7 @@ private:
   // Without these the library adds pairs of products of integers of 8 bits in 16, where they saturate.
   bool hasVnni;
   bool wantsBlocks;
+  int64_t leastVector; ///< Of the runtime's own kernels.
 };
 } // namespace
 

@@ -12,7 +12,9 @@
 // - AVX2: `jit_avx2_conv_fwd_kernel_f32::init_conf`, `jit_avx2_1x1_conv_kernel_f32::init_conf` and
 //   `jit_uni_dw_conv_fwd_kernel::init_conf` (2-D alone). What these refuse is left to a product with a copy of what all
 //   windows read (`gemm:jit`), which takes memory that is a multiple of the input, or to the reference.
-// - AVX-512: `brgemm_convolution_utils::init_jcp` refuses groups of up to 16 channels and depthwise convolutions;
+//   Sums of few terms, of many outputs, spend their time on loops.
+// - AVX-512: `brgemm_convolution_utils::init_jcp` has products of as many terms as there are inputs, for each tap. It
+// refuses groups of up to 16 channels and depthwise convolutions;
 //   `brdgmm_dw_convolution_fwd_t` has depthwise ones of 2-D without dilation. What is left goes through
 //   `jit_avx512_common_conv_fwd_kernel`, which computes a vector of channels for each group, however few it has.
 // - Transposed convolutions are the gradient of one (`ref_deconvolution_fwd_t`), whatever the instructions.
@@ -27,16 +29,19 @@ using namespace mlir;
 using namespace dovetail;
 
 namespace {
-/// What decides which of the library's implementations takes a convolution.
+/// The facts that decide which of the library's implementations takes a part of a convolution. Padding is that of the
+/// whole: no part has more.
 struct Shape {
-  explicit Shape(plan::ConvolutionOp call);
+  Shape(plan::ConvolutionOp call, const layout::Box &loops);
+  /// Products that a result is the sum of.
+  int64_t getTerms() const;
 
   layout::ConvolutionForm form;
   size_t dims;             ///< Spatial ones.
   int64_t inputs, outputs; ///< Channels of a group.
   int64_t columns;         ///< Results along the innermost dimension.
   bool isDepthwise, isDilated = false, isPoint = true;
-  bool isTile = true;      ///< Windows lie side by side.
+  bool isTile = true;      ///< Windows lie side by side, and the part consists of whole ones.
   bool reachesOut = false; ///< A window may lie in padding alone.
   bool isPadded = false, isStrided = false;
   int64_t padBefore = 0, padBehind = 0; ///< Along the innermost dimension.
@@ -45,11 +50,11 @@ struct Shape {
 
 static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
 
-Shape::Shape(plan::ConvolutionOp call) : form(*call.getForm()), dims(form.windows.size()) {
+Shape::Shape(plan::ConvolutionOp call, const layout::Box &loops) : form(*call.getForm()), dims(form.windows.size()) {
   RankedTensorType input = getTensor(call.getInput()), output = getTensor(call.getOutput());
-  inputs = input.getDimSize(1) / form.groups;
-  outputs = output.getDimSize(1) / form.groups;
-  columns = output.getDimSize(dims + 1);
+  inputs = std::max<int64_t>(loops[static_cast<int>(dims) + 2].size(), 1);
+  outputs = std::min(output.getDimSize(1) / form.groups, loops[1].size());
+  columns = loops[static_cast<int>(dims) + 1].size();
   isDepthwise = form.groups > 1 && inputs == 1 && outputs == 1;
   for (auto [dim, window] : llvm::enumerate(form.windows)) {
     padBefore = window.pad;
@@ -60,8 +65,24 @@ Shape::Shape(plan::ConvolutionOp call) : form(*call.getForm()), dims(form.window
     isDilated |= window.dilation > 1 && window.kernel > 1;
     isStrided |= window.stride > 1;
     isPoint &= window.kernel == 1;
-    isTile &= window.kernel == window.stride && window.dilation == 1;
+    layout::Interval range = loops[static_cast<int>(dim) + 2];
+    isTile &= window.kernel == window.stride && window.dilation == 1 && (range.lo + window.pad) % window.stride == 0 &&
+              (range.hi + window.pad) % window.stride == 0;
   }
+}
+
+int64_t Shape::getTerms() const {
+  int64_t terms = inputs;
+  for (const layout::Window &window : form.windows)
+    terms *= window.kernel;
+  return terms;
+}
+
+/// Of a depthwise convolution, `results` of a row are computed together, which have all padding between them.
+static bool isSlowDepthwise(const Shape &shape, int64_t results) {
+  results = std::min(results, shape.columns);
+  int64_t left = shape.columns % results * shape.form.windows.back().stride;
+  return shape.dims != 2 || shape.reachesOut || shape.padBefore > results || shape.padBehind - left > results;
 }
 
 /// With AVX2 but without AVX-512.
@@ -73,20 +94,26 @@ static bool isSlowWithAvx2(const Shape &shape) {
   if (shape.form.groups == 1 && shape.isPoint && !shape.isPadded)
     return false;
   if (shape.isDepthwise)
-    return shape.dims != 2 || shape.reachesOut;
+    return isSlowDepthwise(shape, /*results=*/4);
   if (shape.reachesOut || shape.padBefore > std::min(rowOfResults, shape.columns) ||
       shape.padBehind > rowOfResults * inner.stride || (shape.dims == 1 && shape.columns > mostColumns) ||
       (inner.kernel > widestStrided && shape.isPadded && shape.isStrided))
     return true;
-  // Weights of groups of fewer channels have a form that it does not take.
-  return shape.form.groups > 1 && shape.inputs < vector;
+  // Weights of groups of fewer inputs have a form that it does not take, and of fewer outputs it computes whole
+  // vectors.
+  if (shape.form.groups > 1)
+    return shape.inputs < vector || shape.outputs <= vector || shape.isPoint;
+  constexpr int64_t fewTerms = 4, manyOutputs = 256;
+  return shape.getTerms() <= fewTerms && shape.outputs >= manyOutputs;
 }
 
 static bool isSlowWithAvx512(const Shape &shape) {
   if (shape.isDepthwise)
     return shape.dims != 2 || shape.isDilated || shape.reachesOut;
-  constexpr int64_t vector = 16;
-  return shape.form.groups > 1 && (shape.inputs <= vector / 4 || shape.outputs <= vector / 4 || shape.reachesOut);
+  constexpr int64_t vector = 16, fewTerms = 64, manyOutputs = 64;
+  if (shape.form.groups == 1)
+    return shape.getTerms() <= fewTerms && shape.outputs >= manyOutputs && !shape.isPoint;
+  return shape.inputs <= vector / 4 || shape.outputs <= vector / 4 || shape.reachesOut;
 }
 
 bool dovetail::mayGather(plan::ConvolutionOp call) {
@@ -98,10 +125,10 @@ bool dovetail::mayGather(plan::ConvolutionOp call) {
          !isBlocked(call.getOutput()) && layout::gatheredPhases(*call.getForm()) <= layout::gatheredMostPhases;
 }
 
-bool dovetail::isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool hasAvx512) {
+bool dovetail::isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool hasAvx2, bool hasAvx512) {
   if (!mayGather(call))
     return false;
-  Shape shape(call);
+  Shape shape(call, loops);
   if (shape.form.isTransposed)
     return !shape.isTile || shape.form.groups > 1;
   if (hasAvx512)
@@ -109,6 +136,6 @@ bool dovetail::isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool ha
   if (hasAvx2)
     return isSlowWithAvx2(shape);
   // With SSE 4.1 results of one vector are computed at a time.
-  return shape.form.groups > 1 ? !shape.isDepthwise || shape.dims != 2 || shape.reachesOut
+  return shape.form.groups > 1 ? !shape.isDepthwise || isSlowDepthwise(shape, /*results=*/3)
                                : !shape.isPoint || shape.isPadded;
 }

@@ -14,14 +14,15 @@
 #define DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Layout/Box.h"
 
 namespace dovetail {
 
 /// Whether the runtime's own kernels can do `call`, over gathered rows.
 bool mayGather(plan::ConvolutionOp call);
 
-/// As `Library::isSlow`, on a processor with AVX2 and AVX-512 or without.
-bool isSlowConvolution(plan::ConvolutionOp call, bool hasAvx2, bool hasAvx512);
+/// As `Library::isSlow`, of the part of `call` that computes `loops`, on a processor with AVX2 and AVX-512 or without.
+bool isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool hasAvx2, bool hasAvx512);
 
 } // namespace dovetail
 

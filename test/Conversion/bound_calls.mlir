@@ -1,7 +1,8 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=onednn features=avx512f})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=onednn features=avx512f,avx512vl})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-bound-calls{libraries=onednn features=avx2,fma})' | FileCheck %s --check-prefix=AVX2
 
-// Constant weights are packed once: 64 x 32 channels of 9. A thread has 8 KiB of descriptors, and the bias. Ranks without
-// rows take nothing.
+// Constant weights are packed once: 64 x 32 channels of 9. A thread has 8 KiB of descriptors, which the library needs on
+// processors with AVX-512, and the bias. Ranks without rows take nothing.
 
 dovetail.mesh @mesh = ["y" = 3]
 !x = !plan.ref<tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>>>
@@ -16,6 +17,7 @@ plan.program @convolution mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<64x32x3x3xf32>>
   %y = plan.view %2 : !y
   // CHECK: memory = #plan.call_memory<packed = [73728, 0, 73728], scratch = [0], thread_scratch = [8448, 0, 8448], thread_packed = [0]>
+  // AVX2: plan.convolution {{.*}}packed = [73728, 0, 73728], scratch = [0], thread_scratch = [8448, 0, 8448]
   plan.convolution %x, %w -> %y loops [1, 64, 12 by <{"y" : 0, 4, 4, 12}>, 20, 32, 3, 3]
     reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<64x32x3x3xf32>> -> !y
 }
@@ -43,11 +45,11 @@ plan.program @kinds mesh @mesh target "cpu" {
   // CHECK: plan.convolution {{.*}}packed = [0], scratch = [1152], thread_scratch = [8320]
   plan.convolution %x, %w -> %y loops [1, 20, 12, 20, 1, 3, 3] reads [(d0, d1 + d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x1x3x3xf32>> -> !plan.ref<tensor<1x20x12x20xf32>>
-  // 128 columns of 32 terms. As the first factor does not lie row by row, 64 terms of 96 rows and columns may be copied.
-  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [57344]
+  // 128 columns of 32 terms. As the first factor does not lie row by row, 48 terms of 64 columns and all 12 rows may be copied.
+  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [47360]
   plan.matmul %x, %m -> %z loops [1, 20, 12, 70, 20] reads [(d0, d1, d2, d4), (d4, d3)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
-  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [57344]
+  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [47360]
   plan.matmul %x, %n -> %z loops [1, 20, 12, 70, 20] reads [(d0, d1, d2, d4), (d4, d3)]
     : !plan.ref<tensor<1x20x12x20xf32>>, !plan.ref<tensor<20x70xf32>> -> !plan.ref<tensor<1x20x12x70xf32>>
   // CHECK: plan.pool {{.*}}packed = [0], scratch = [0], thread_scratch = [96256]
@@ -57,7 +59,8 @@ plan.program @kinds mesh @mesh target "cpu" {
 
 // -----
 
-// Packed integers take a byte each: 128 columns of 128 terms. Scratch memory is for blocks of columns that are copied.
+// Packed integers take a byte each: 128 columns of 128 terms. Scratch memory is for factors that are padded to 128 terms,
+// as the processor's matrices want them, and for sums.
 
 dovetail.mesh @mesh = ["y" = 1]
 
@@ -71,10 +74,10 @@ plan.program @integers mesh @mesh target "cpu" {
   %w = plan.view %1 : !plan.ref<tensor<66x70xi8>>
   %v = plan.view %2 : !plan.ref<tensor<66x70xi8>>
   %y = plan.view %3 : !plan.ref<tensor<12x70xi32>>
-  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [212992]
+  // CHECK: plan.matmul {{.*}}packed = [16384], scratch = [0], thread_scratch = [313344]
   plan.matmul %x, %w -> %y loops [12, 70, 66] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<12x66xui8>>, !plan.ref<tensor<66x70xi8>> -> !plan.ref<tensor<12x70xi32>>
-  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [212992]
+  // CHECK: plan.matmul {{.*}}packed = [0], scratch = [0], thread_scratch = [346112]
   plan.matmul %x, %v -> %y loops [12, 70, 66] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<12x66xui8>>, !plan.ref<tensor<66x70xi8>> -> !plan.ref<tensor<12x70xi32>>
 }
@@ -130,13 +133,61 @@ plan.program @copied mesh @mesh target "cpu" {
   %d = plan.view %3 : !plan.ref<tensor<512x100xf32>>
   %e = plan.view %4 : !plan.ref<tensor<5x100xf32>>
   %f = plan.view %5 : !plan.ref<tensor<100x512xf32>>
-  // CHECK: plan.matmul {{.*}}thread_scratch = [264192]
+  // CHECK: plan.matmul {{.*}}thread_scratch = [268288]
   plan.matmul %a, %b -> %c loops [5, 512, 4000] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<5x4000xf32>>, !plan.ref<tensor<4000x512xf32>> -> !plan.ref<tensor<5x512xf32>>
   // CHECK: plan.matmul {{.*}}thread_scratch = [2048]
   plan.matmul %c, %d -> %e loops [5, 100, 512] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<5x512xf32>>, !plan.ref<tensor<512x100xf32>> -> !plan.ref<tensor<5x100xf32>>
-  // CHECK: plan.matmul {{.*}}thread_scratch = [30720]
+  // CHECK: plan.matmul {{.*}}thread_scratch = [34816]
   plan.matmul %e, %f -> %c loops [5, 512, 100] reads [(d0, d2), (d2, d1)]
     : !plan.ref<tensor<5x100xf32>>, !plan.ref<tensor<100x512xf32>> -> !plan.ref<tensor<5x512xf32>>
+}
+
+// -----
+
+// A product of more than 512 terms that is added to a tensor keeps sums of 64 columns and all 200 rows on processors with
+// AVX-512, which may run programs for others. Rows of several dimensions are one.
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// CHECK-LABEL: plan.program @added
+plan.program @added mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<2x100x600xf32> <[0, 1, 2]>
+  %1 = plan.buffer constant tensor<600x96xf32> <[0, 1]> = dense<2.0> : tensor<600x96xf32>
+  %2 = plan.buffer arena tensor<2x100x96xf32> <[0, 1, 2]>
+  %3 = plan.buffer arena tensor<2x100x96xf32> <[0, 1, 2]>
+  %a = plan.view %0 : !plan.ref<tensor<2x100x600xf32>>
+  %b = plan.view %1 : !plan.ref<tensor<600x96xf32>>
+  %c = plan.view %2 : !plan.ref<tensor<2x100x96xf32>>
+  %r = plan.view %3 : !plan.ref<tensor<2x100x96xf32>>
+  // CHECK: plan.matmul {{.*}}thread_scratch = [53248]
+  // AVX2: plan.program @added
+  // AVX2: plan.matmul {{.*}}thread_scratch = [53248]
+  plan.matmul %a, %b -> %c loops [2, 100, 96, 600] reads [(d0, d1, d3), (d3, d2)] post(%r : !plan.ref<tensor<2x100x96xf32>>)
+    {row_dims = 2 : i64, post_ops = [#plan.post_op<add_tensor>]}
+    : !plan.ref<tensor<2x100x600xf32>>, !plan.ref<tensor<600x96xf32>> -> !plan.ref<tensor<2x100x96xf32>>
+}
+
+
+// -----
+
+// With AVX2 the library has nothing fast for windows that begin two columns before the only one that the first rank has.
+// There are the results of the runtime's own kernels: 12 of 16 x 25 terms. The second rank has descriptors and the bias.
+
+dovetail.mesh @mesh = ["y" = 2]
+!x = !plan.ref<tensor<1x16x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {"y" : (0, 3), (0, 20)}]>>>
+!y = !plan.ref<tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {"y" : 0, 1, 20}]>>>
+
+// AVX2-LABEL: plan.program @narrow
+plan.program @narrow mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<1x16x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {"y" : (0, 3), (0, 20)}]>> <[0, 2, 3, 1]>
+  %1 = plan.buffer constant tensor<32x16x5x5xf32> <[0, 1, 2, 3]> = dense<2.0> : tensor<32x16x5x5xf32>
+  %2 = plan.buffer arena tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {"y" : 0, 1, 20}]>> <[0, 2, 3, 1]>
+  %x = plan.view %0 : !x
+  %w = plan.view %1 : !plan.ref<tensor<32x16x5x5xf32>>
+  %y = plan.view %2 : !y
+  // AVX2: plan.convolution {{.*}}thread_scratch = [19200, 8320]
+  plan.convolution %x, %w -> %y loops [1, 32, 12, 20 by <{"y" : 0, 1, 20}>, 16, 5, 5]
+    reads [(d0, d4, d2 + d5 - 2, d3 + d6 - 2), (d1, d4, d5, d6)] : !x, !plan.ref<tensor<32x16x5x5xf32>> -> !y
 }

@@ -216,6 +216,22 @@ SUBJECTS = [
         input="code",
         split=(("y", 1), ("x", 0)),
     ),
+    # The widest windows reach beyond the features, and beyond what a rank has of them.
+    Subject("segmenter", "segmenter", sizes=(("height", 101), ("width", 77), ("base", 8))),
+    Subject(
+        "wavenet",
+        "wavenet",
+        sizes=(("batch", 2), ("length", 211), ("channels", 16), ("stacks", 1)),
+        input="signal",
+        split=(("y", 2), ("x", 0)),
+    ),
+    Subject(
+        "byte-cnn",
+        "byte-cnn",
+        sizes=(("batch", 2), ("length", 203), ("channels", 24)),
+        input="text",
+        split=(("y", 1), ("x", 0)),
+    ),
     Subject("deformable-pyramid", "deformable-pyramid", sizes=(("height", 101), ("width", 77))),
     Subject("bilstm", "bilstm", input="signal", split=(("y", 0), ("x", 1))),
     Subject(

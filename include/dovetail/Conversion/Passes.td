@@ -475,7 +475,11 @@ def BoundCalls : Pass<"dovetail-bound-calls", "::mlir::ModuleOp"> {
     memory on each rank. A session allocates as much, and takes no implementation that needs more. A call of which no
     library says that is an error.
   }];
-  let options = LibraryOptions<>.options;
+  // Last, as the pipeline gives the libraries alone.
+  let options = LibraryOptions<>.options # [
+    Option<"spare", "spare", "int64_t", /*default=*/"0",
+           "Bytes of packed weights, and of scratch memory for each thread, that a call may take besides; for tests">
+  ];
 }
 
 #endif // DOVETAIL_CONVERSION_PASSES_TD

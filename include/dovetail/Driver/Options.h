@@ -65,6 +65,8 @@ struct CompileOptions {
   bool explain = false;
   /// Whether instead anything that may be decided is, at random from this seed, which is not 0.
   uint64_t shardingsSeed = 0;
+  /// Bytes that library calls may take besides their bounds, to compare what becomes of them.
+  int64_t spareCallMemory = 0;
   /// Or whether the inputs are followed, which decisions are compared with.
   Following following = Following::No;
   /// Whether ranks compute halos in place of exchanging them.
@@ -117,6 +119,7 @@ struct CompileArguments {
   std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos, splitLaunches;
   std::optional<double> searchSeconds;
   uint64_t shardingsSeed = 0;
+  int64_t spareCallMemory = 0;
   Following following = Following::No;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false;
   std::optional<int> prepack, autotune;
