@@ -29,6 +29,7 @@ import dovetail  # noqa: E402
 from dovetail_models import onnxruntime_session, run_exactly, run_rounding_each  # noqa: E402
 from gpucheck.report import table  # noqa: E402
 from harness.compare import relative_distance  # noqa: E402
+import peer  # noqa: E402
 from operators import OPERATORS  # noqa: E402
 from packed import PRODUCTS  # noqa: E402
 from workloads import RESNET18, WORKLOADS  # noqa: E402
@@ -404,7 +405,16 @@ def main():
     parser.add_argument("--operator", action="append", metavar="TEXT", help="only operators with it in their label")
     parser.add_argument("--packed", action="store_true", help="only products with weights of few bits, and what is named")
     parser.add_argument("--write", type=pathlib.Path, help="also writes the tables as Markdown")
+    parser.add_argument("--avx2", action="store_true", help="hide AVX-512 and AMX from all programs")
     arguments = parser.parse_args()
+    if arguments.avx2 and "LD_PRELOAD" not in os.environ:
+        if not peer.can_mask():
+            parser.error("this CPU cannot hide from a program what it has (cpuid_fault)")
+        # This process has asked the CPU already: another one takes its place.
+        with tempfile.TemporaryDirectory(prefix="dovetail-mask-") as folder:
+            environment = dict(os.environ)
+            peer.mask(environment, folder)
+            sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
         bench = Bench(arguments, pathlib.Path(folder))
         print(f"{machine()}\n")

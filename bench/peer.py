@@ -24,6 +24,13 @@ def can_mask():
     return cpuinfo.exists() and " cpuid_fault" in cpuinfo.read_text()
 
 
+def mask(environment, folder):
+    """Has programs that run in `environment` use AVX2 at most; `folder` stays while they run."""
+    library = pathlib.Path(folder) / "cpu_mask.so"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE.with_name("cpu_mask.c"), "-o", library], check=True)
+    environment["LD_PRELOAD"] = str(library)
+
+
 class Peer:
     """Times models with ONNX Runtime. With `masked` it uses AVX2 at most; the caller asks `can_mask` first."""
 
@@ -31,9 +38,7 @@ class Peer:
         self.folder = tempfile.TemporaryDirectory()
         environment = dict(os.environ)
         if masked:
-            library = pathlib.Path(self.folder.name) / "cpu_mask.so"
-            subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE.with_name("cpu_mask.c"), "-o", library], check=True)
-            environment["LD_PRELOAD"] = str(library)
+            mask(environment, self.folder.name)
         self.process = subprocess.Popen(
             [sys.executable, HERE, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )

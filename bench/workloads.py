@@ -41,7 +41,8 @@ class Workload:
         if "ids" in names:
             (batch, length) = dovetail_models.input_shape(dovetail_models.input_infos(model)[0])
             return token_inputs(batch, length, mask="mask" in names)
-        return {name: value.astype(self.dtype) for name, value in random_inputs(model, seed=3).items()}
+        inputs = random_inputs(model, seed=3)
+        return {n: v.astype(self.dtype) if np.issubdtype(v.dtype, np.floating) else v for n, v in inputs.items()}
 
     def flags(self):
         """Of `dovetail compile`."""

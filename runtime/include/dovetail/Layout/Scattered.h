@@ -46,8 +46,8 @@ inline int64_t scatteredLines(int64_t results, int64_t size, int64_t reach) {
   return std::max<int64_t>(std::min(results, std::max(elements / std::max<int64_t>(size, 1), 2 * reach)), 1);
 }
 
-/// Bytes of scratch memory for each thread: what is known of each tap, inputs of a panel of so many columns, and sums of
-/// `lines`.
+/// Bytes of scratch memory for each thread: what is known of each tap, inputs of a panel of so many columns, and sums
+/// of `lines`.
 inline constexpr int64_t scatteredTapBytes = 80;
 inline int64_t scatteredScratchBytes(int64_t taps, int64_t inputs, int64_t panel, int64_t lines, int64_t size) {
   return scatteredTapBytes * taps + 4 * (inputs * panel + lines * size);

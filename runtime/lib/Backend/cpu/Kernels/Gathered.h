@@ -192,16 +192,10 @@ template <int vectors, int rows = rowsOfProduct> Multiply multiplyGathered(int64
 /// each result lies. Their sums, `sumsRow` elements apart, may lie there already.
 void finishGathered(const GatheredTask &task, const float *sums, int64_t sumsRow, const int64_t *offsets, int64_t count,
                     int64_t output, int64_t columns) {
-  for (int64_t offset = 0; offset < columns; offset += elementsOfVector) {
-    int64_t left = columns - offset;
-    Vector bias = task.epilogue.bias ? loadFirst(task.epilogue.bias + output + offset, left) : Vector{};
-    for (int64_t row = 0; row < count; ++row) {
-      int64_t at = offsets[row] + output + offset;
-      const float *addend = task.epilogue.addend ? task.epilogue.addend + at : nullptr;
-      Vector x = load(sums + row * sumsRow + offset) + bias;
-      storeFirst(task.output + at, finish(task.epilogue, x, addend, left), left);
-    }
-  }
+  const float *bias = task.epilogue.bias ? task.epilogue.bias + output : nullptr;
+  // A tensor that is added lies where the output does.
+  finishRows(task.epilogue, sums, sumsRow, count, columns, bias,
+             [&](int64_t row) { return task.output + offsets[row] + output; });
 }
 
 /// How far `count` places are apart, if that is the same for all; else -1.
@@ -219,7 +213,6 @@ void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t g
   const float *weights = task.weights + group * vectors * elementsOfVector * depth;
   const float *input = task.input + group * task.inputs;
   bool isPlain = task.plainRow >= 0, adds = addsTensor(task.epilogue);
-  bool isDone = !task.epilogue.bias && task.epilogue.numSteps == 0;
   float *rows = scratch, *sums = scratch + (isPlain ? 0 : task.blockRows * task.blockTaps * task.blockChannels);
   float tile[rowsOfProduct * elementsOfPanel];
   int64_t offsets[GatheredTask::mostRows];
@@ -265,8 +258,11 @@ void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t g
                  const float *factors = weights + output * depth + done * width;
                  int64_t low = count * part / parts, high = count * (part + 1) / parts;
                  // Whole panels are computed where they are stored, unless something there is still to be added.
-                 int64_t step = isWhole && !adds && columns == width ? findEvenStep(offsets + low, high - low) : -1;
-                 bool isDirect = step >= 0;
+                 int64_t step = isWhole && columns == width ? findEvenStep(offsets + low, high - low) : -1;
+                 const float *bias = task.epilogue.bias ? task.epilogue.bias + group * task.outputs + output : nullptr;
+                 Ending ending;
+                 bool isEnded = step >= 0 && findEnding(task.epilogue, bias, ending);
+                 bool isDirect = isEnded || (step >= 0 && !adds);
                  int64_t sumsRow = isDirect ? step : elementsOfPanel;
                  float *to = isDirect  ? task.output + offsets[low] + group * task.outputs + output
                              : isWhole ? tile
@@ -274,9 +270,9 @@ void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t g
                  Multiply multiply =
                      isNarrow ? multiplyGathered<1>(high - low) : multiplyGathered<vectorsOfPanel>(high - low);
                  if (isFirst) {
-                   multiply(from + low * stride, stride, factors, terms, to, sumsRow);
+                   multiply(from + low * stride, stride, factors, terms, to, sumsRow, isEnded ? ending : Ending());
                  } else {
-                   multiply(from + low * stride, stride, factors, terms, tile, elementsOfPanel);
+                   multiply(from + low * stride, stride, factors, terms, tile, elementsOfPanel, {});
                    // A narrow panel has one vector of each row.
                    for (int64_t row = 0; row < high - low; ++row)
                      for (int64_t i = 0; i < width; i += elementsOfVector) {
@@ -284,7 +280,7 @@ void runProducts(const GatheredTask &task, int64_t begin, int64_t end, int64_t g
                        store(to + at, load(to + at) + load(tile + at));
                      }
                  }
-                 if (isLast && !(isDirect && isDone))
+                 if (isLast && !isEnded)
                    finishGathered(task, to, sumsRow, offsets + low, high - low, group * task.outputs + output, columns);
                });
     }

@@ -39,36 +39,30 @@ void runProductTile(const ProductTask &task, int64_t row, int64_t count, int64_t
   const float *from = task.input + row * task.inputRow, *weights = task.weights + column * task.depth;
   float *output = task.output + row * task.outputRow + column;
   int64_t columns = task.columns - column;
+  const float *bias = task.epilogue.bias ? task.epilogue.bias + column : nullptr;
   // Whole panels are computed where they are stored, unless something there is still to be added.
-  bool isDirect = columns >= elementsOfPanel && !addsTensor(task.epilogue);
+  Ending ending;
+  bool isEnded = columns >= elementsOfPanel && task.depth <= blockOfTerms && findEnding(task.epilogue, bias, ending);
+  bool isDirect = isEnded || (columns >= elementsOfPanel && !addsTensor(task.epilogue));
   float *sums = isDirect ? output : tile;
   int64_t sumsRow = isDirect ? task.outputRow : elementsOfPanel;
   Multiply multiply = multiplyRows<vectorsOfPanel>(count);
-  multiply(from, task.inputRow, weights, task.depth < blockOfTerms ? task.depth : blockOfTerms, sums, sumsRow);
+  multiply(from, task.inputRow, weights, task.depth < blockOfTerms ? task.depth : blockOfTerms, sums, sumsRow,
+           isEnded ? ending : Ending());
   for (int64_t term = blockOfTerms; term < task.depth; term += blockOfTerms) {
     int64_t left = task.depth - term;
     multiply(from + term, task.inputRow, weights + term * elementsOfPanel, left < blockOfTerms ? left : blockOfTerms,
-             others, elementsOfPanel);
+             others, elementsOfPanel, {});
     for (int64_t i = 0; i < count; ++i)
       for (int64_t j = 0; j < elementsOfPanel; j += elementsOfVector) {
         float *sum = sums + i * sumsRow + j;
         store(sum, load(sum) + load(others + i * elementsOfPanel + j));
       }
   }
-  if (isDirect && !task.epilogue.bias && task.epilogue.numSteps == 0)
+  if (isEnded)
     return;
-  for (int64_t i = 0; i < count; ++i, output += task.outputRow, sums += sumsRow) {
-#pragma unroll
-    for (int vector = 0; vector < vectorsOfPanel; ++vector) {
-      int64_t offset = vector * elementsOfVector, left = columns - offset;
-      if (left <= 0)
-        break;
-      Vector x = load(sums + offset);
-      if (task.epilogue.bias)
-        x += loadFirst(task.epilogue.bias + column + offset, left);
-      storeFirst(output + offset, finish(task.epilogue, x, output + offset, left), left);
-    }
-  }
+  finishRows(task.epilogue, sums, sumsRow, count, columns < elementsOfPanel ? columns : elementsOfPanel, bias,
+             [&](int64_t row) { return output + row * task.outputRow; });
 }
 
 void runProduct(const ProductTask &task) {

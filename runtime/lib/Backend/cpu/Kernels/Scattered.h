@@ -147,10 +147,10 @@ void runScatteredImage(const ScatteredTask &task, float *scratch) {
       int64_t low = rows * part / parts, high = rows * (part + 1) / parts;
       const float *weights = task.weights + low * task.inputs;
       Multiply multiply = multiplyRows<vectorsOfPanel>(high - low);
-      multiply(weights, task.inputs, inputs, atMost(task.inputs, blockOfTerms), products, elementsOfPanel);
+      multiply(weights, task.inputs, inputs, atMost(task.inputs, blockOfTerms), products, elementsOfPanel, {});
       for (int64_t term = blockOfTerms; term < task.inputs; term += blockOfTerms) {
         multiply(weights + term, task.inputs, inputs + term * elementsOfPanel, atMost(task.inputs - term, blockOfTerms),
-                 others, elementsOfPanel);
+                 others, elementsOfPanel, {});
         addElements(products, others, (high - low) * elementsOfPanel);
       }
       scatterProducts(task, sizes, taps, low, high, products, runs, numRuns, sums);

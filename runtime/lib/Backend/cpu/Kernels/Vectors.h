@@ -114,6 +114,54 @@ inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, in
   return x;
 }
 
+/// The last operations of `multiply` on sums, if any: it adds a bias and the values in memory, and cuts off negative
+/// ones.
+struct Ending {
+  const float *bias = nullptr;
+  bool isAdded = false, isCut = false;
+};
+
+/// Whether `multiply` can do all that `epilogue` says, and what that is, with `bias` or none.
+inline bool findEnding(const Epilogue &epilogue, const float *bias, Ending &ending) {
+  int done = 0;
+  auto isNext = [&](EpilogueStep::Kind kind) { return done < epilogue.numSteps && epilogue.steps[done].kind == kind; };
+  ending.bias = bias;
+  ending.isAdded = isNext(EpilogueStep::AddTensor);
+  done += ending.isAdded;
+  ending.isCut = isNext(EpilogueStep::Relu) && epilogue.steps[done].alpha == 0;
+  done += ending.isCut;
+  return done == epilogue.numSteps;
+}
+
+/// Stores `rows` x `columns` sums, after what `epilogue` says. `place` gives the address in the output of the first
+/// element of a row: sums may lie there already, or a tensor that is added. `bias` is that of the first column, or
+/// null.
+template <typename Place>
+inline void finishRows(const Epilogue &epilogue, const float *sums, int64_t sumsRow, int64_t rows, int64_t columns,
+                       const float *bias, Place place) {
+  auto finishAll = [&](auto body) __attribute__((always_inline)) {
+    for (int64_t offset = 0; offset < columns; offset += elementsOfVector) {
+      int64_t left = columns - offset;
+      Vector added = bias ? loadFirst(bias + offset, left) : Vector{};
+      for (int64_t row = 0; row < rows; ++row) {
+        float *to = place(row) + offset;
+        Vector x = body(load(sums + row * sumsRow + offset) + added, to, left);
+        if (left >= elementsOfVector)
+          store(to, x);
+        else
+          storeFirst(to, x, left);
+      }
+    }
+  };
+  // Most have nothing, or cut off negative values.
+  if (Ending ending; findEnding(epilogue, bias, ending) && !ending.isAdded) {
+    if (!ending.isCut)
+      return finishAll([](Vector x, const float *, int64_t) { return x; });
+    return finishAll([](Vector x, const float *, int64_t) { return x <= 0.0f ? Vector{} : x; });
+  }
+  finishAll([&](Vector x, const float *to, int64_t left) { return finish(epilogue, x, to, left); });
+}
+
 /// sums[rows x vectors] += a[rows x depth] * b[depth x vectors], whose rows are `stride` vectors apart.
 template <int rows, int vectors, int stride = vectorsOfPanel>
 __attribute__((always_inline)) inline void addProduct(const float *a, int64_t rowStride, const float *b, int64_t depth,
@@ -163,9 +211,32 @@ __attribute__((always_inline)) inline void addProduct(const float *a, int64_t ro
 /// c[rows x vectors] = a[rows x depth] * b[depth x vectors]. Rows of a and c are `rowStride` and `cRow` elements apart,
 /// those of b `stride` vectors.
 template <int rows, int vectors, int stride = vectorsOfPanel>
-void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c, int64_t cRow) {
+void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c, int64_t cRow, Ending ending) {
   Vector sums[rows][vectors] = {};
   addProduct<rows, vectors, stride>(a, rowStride, b, depth, sums);
+  if (ending.bias) {
+#pragma unroll
+    for (int vector = 0; vector < vectors; ++vector) {
+      Vector bias = load(ending.bias + vector * elementsOfVector);
+#pragma unroll
+      for (int row = 0; row < rows; ++row)
+        sums[row][vector] += bias;
+    }
+  }
+  if (ending.isAdded) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int vector = 0; vector < vectors; ++vector)
+        sums[row][vector] += load(c + row * cRow + vector * elementsOfVector);
+  }
+  if (ending.isCut) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int vector = 0; vector < vectors; ++vector)
+        sums[row][vector] = sums[row][vector] <= 0.0f ? Vector{} : sums[row][vector];
+  }
 #pragma unroll
   for (int row = 0; row < rows; ++row)
 #pragma unroll
@@ -173,7 +244,8 @@ void multiply(const float *a, int64_t rowStride, const float *b, int64_t depth, 
       store(c + row * cRow + vector * elementsOfVector, sums[row][vector]);
 }
 
-using Multiply = void (*)(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c, int64_t cRow);
+using Multiply = void (*)(const float *a, int64_t rowStride, const float *b, int64_t depth, float *c, int64_t cRow,
+                          Ending ending);
 
 /// The function for so many rows, at least 1.
 template <int vectors, int rows = rowsOfProduct> Multiply multiplyRows(int64_t count) {

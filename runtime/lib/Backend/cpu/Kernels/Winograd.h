@@ -192,7 +192,7 @@ void runWinograd(const WinogradTask &task, int64_t begin, int64_t end, int64_t f
           int64_t low = tiles * part / parts, rows = tiles * (part + 1) / parts - low;
           Multiply multiply = isNarrow ? multiplyRows<1>(rows) : multiplyRows<vectorsOfPanel>(rows);
           multiply(inputs + tap * inputSlab + low * padded, padded, weights, task.inputs,
-                   outputs + tap * outputSlab + low * elementsOfPanel, elementsOfPanel);
+                   outputs + tap * outputSlab + low * elementsOfPanel, elementsOfPanel, {});
         }
       }
       for (int64_t tile = 0; tile < tiles; ++tile)
