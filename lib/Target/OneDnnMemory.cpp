@@ -32,7 +32,6 @@
 using namespace mlir;
 using namespace dovetail;
 using layout::Box;
-using layout::Interval;
 
 /// Batch reduction descriptors, small transposed blocks and the like.
 static constexpr int64_t kSmall = 64 << 10;

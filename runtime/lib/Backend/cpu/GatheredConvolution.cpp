@@ -134,7 +134,7 @@ void GatheredConvolution::addPhase(const layout::ConvolutionForm &form, const st
   phase.packedElements = vectors * kernels.vector * taps * inputs;
   packedElements += phase.packedElements;
   phase.units = task.groupsOfVector > 0 ? vectors : groups * kernels.panelsOf(outputs);
-  phases.push_back(std::move(phase));
+  phases.push_back(phase);
 }
 
 /// Rows of a window of one tap lie as far apart as its elements do, if those of all results are equally far apart.

@@ -339,7 +339,7 @@ absl::Status createParts(CallPlan &plan, int64_t packedBytes) {
 StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
                                                     ThreadPool &pool) {
   if (const auto *call = std::get_if<ReorderCall>(&step.action))
-    return createReorder(context, *call);
+    return createReorder(context, *call, pool);
   auto plan = planCall(context, step, inPrologue, pool.size(), &pool);
   if (!plan.ok())
     return plan.status();

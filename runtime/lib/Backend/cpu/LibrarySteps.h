@@ -59,7 +59,7 @@ std::unique_ptr<LibraryStep> makeMatMul(const RankMemory &context, const MatMulC
 std::unique_ptr<LibraryStep> makePool(const RankMemory &context, const PoolCall &call, const layout::Box &loops);
 std::unique_ptr<LibraryStep> makeAttention(const RankMemory &context, const AttentionCall &call,
                                            const layout::Box &loops, ThreadPool *threads);
-StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call);
+StepExecutorOr createReorder(const RankMemory &context, const ReorderCall &call, ThreadPool &pool);
 
 } // namespace dovetail::runtime
 

@@ -120,7 +120,7 @@ void runScatteredImage(const ScatteredTask &task, float *scratch) {
   const auto &rowsOf = task.dims[1], &columns = task.dims[2];
   ScatteredSums sizes(task);
   auto *taps = reinterpret_cast<ScatteredTap *>(scratch);
-  float *inputs = scratch + task.numTaps() * sizeof(ScatteredTap) / sizeof(float);
+  auto *inputs = reinterpret_cast<float *>(taps + task.numTaps());
   float *sums = inputs + task.inputs * elementsOfPanel;
   for (int64_t tap = 0; tap < task.numTaps(); ++tap)
     taps[tap] = findTap(task, sizes, task.numTaps() - 1 - tap);
