@@ -435,9 +435,9 @@ FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
 
 llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &least, double limit) {
   // How much more or less than the planner expects a program takes depends on how it is split: one that takes less than
-  // others says it of programs like it.
+  // others says it of programs like it. It says nothing where so much comes on top that no memory is left to expect.
   std::vector<Allowance> allowances = {{first.options, first.expected.memory / first.most.getShare()}};
-  if (least.most.getShare() < kLittleLess * first.most.getShare()) {
+  if (limit > 0 && least.most.getShare() < kLittleLess * first.most.getShare()) {
     allowances.push_back({least.options, limit});
     allowances.back().options.objective = Objective::Memory;
   }
