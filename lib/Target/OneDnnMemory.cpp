@@ -241,26 +241,26 @@ static bool hasSameBatches(plan::MatMulOp op) {
 /// the other or their rows lie a power of two apart. Of operands that are not plain, or have other batches, it may copy
 /// blocks of both. On others it copies nothing into scratch memory. There it allocates room of its own, for blocks that
 /// do not grow with the operands.
-static int64_t getFloatScratch(plan::MatMulOp op, int64_t rows, int64_t columns, int64_t terms, bool packsOnce) {
+static int64_t getFloatScratch(plan::MatMulOp op, int64_t rows, int64_t columns, int64_t terms, bool packs) {
   constexpr int64_t mostTerms = 1024, blockOfColumns = 64, blockOfRows = 256, manyColumns = 256;
   int64_t rank = tensorOf(op.getA()).getRank(), term = 4 * (std::min(roundUp(terms, 16), mostTerms) + 16);
-  int64_t sums = addsTensor(op) && terms > mostTerms / 2 ? getBytesOfSums(rows) : 0;
+  int64_t sums = addsTensor(op) ? getBytesOfSums(rows) : 0;
   if (!hasSameBatches(op) || !isPlain(op.getA(), false) || !isPlain(op.getOutput(), false) ||
       !isPlain(op.getB(), /*mayTranspose=*/rank == 2))
     return kSmall / 2 + sums + term * (blockOfColumns + std::min(rows, blockOfRows));
-  bool isCopied = !packsOnce && (!isPlain(op.getB(), false) || (columns > manyColumns && llvm::isPowerOf2_64(columns)));
+  bool isCopied = !packs && (!isPlain(op.getB(), false) || (columns > manyColumns && llvm::isPowerOf2_64(columns)));
   return kOfProduct + sums + (isCopied ? term * blockOfColumns : 0);
 }
 
 /// Scratch bytes of a thread for a product of 16 or 8 bits. The processor's matrices (AMX) may do it. No other
 /// implementation takes more. Factors are copied, and padded where terms fill no matrix. The bound was compared with
 /// 54 000 random products: of up to 600 rows and 8000 terms, and some of up to 120 000 terms.
-static int64_t getMatrixScratch(plan::MatMulOp op, int64_t rows, int64_t terms, bool packsOnce) {
+static int64_t getMatrixScratch(plan::MatMulOp op, int64_t rows, int64_t terms, bool packs) {
   constexpr int64_t most = 5 << 20, mostRows = 576, columnsOfSums = 384, mostRowsOfSums = 320;
   int64_t depth = roundUp(terms, 64), blockOfRows = std::min(roundUp(rows, 64) + 64, mostRows);
   bool isCopied = depth != terms || !isPlain(op.getA(), /*mayTranspose=*/false) || op.getForm()->transposesA;
   int64_t bytes = kSmall / 4 + 16 * depth + 4 * columnsOfSums * std::min(blockOfRows, mostRowsOfSums);
-  bytes += packsOnce ? 0 : (isCopied ? 256 : 128) * depth;
+  bytes += packs ? 0 : (isCopied ? 256 : 128) * depth;
   bytes += isCopied ? 4 * blockOfRows * (depth + 64) : 0;
   return std::min(bytes, most + 64 * depth);
 }
@@ -271,16 +271,19 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
   int64_t columns = loops[rank - 1].size(), sum = std::max<int64_t>(loops[rank].size(), 1), results = 1, rows = 1;
   for (int64_t dim = 0; dim < rank; ++dim)
     results *= loops[dim].size();
-  for (int64_t dim = rank - 1 - op.getRowDims(); dim < rank - 1; ++dim)
+  int64_t batches = rank - 1 - static_cast<int64_t>(op.getRowDims());
+  for (int64_t dim = batches; dim < rank - 1; ++dim)
     rows *= loops[dim].size();
+  // The library packs no second factor of a product with batches, be these of one element.
+  bool packs = packsOnce && batches == 0;
   CallBytes bytes;
   if (tensorOf(op.getOutput()).getElementType().isInteger(32)) {
-    bytes.threadScratch = getMatrixScratch(op, rows, sum, packsOnce);
+    bytes.threadScratch = getMatrixScratch(op, rows, sum, packs);
   } else if (elementBytes < 4) {
-    bytes.threadScratch = getMatrixScratch(op, rows, sum, packsOnce);
+    bytes.threadScratch = getMatrixScratch(op, rows, sum, packs);
     bytes.scratch = 4 * results; // The result in f32.
   } else {
-    bytes.threadScratch = getFloatScratch(op, rows, columns, sum, packsOnce);
+    bytes.threadScratch = getFloatScratch(op, rows, columns, sum, packs);
   }
   if (!packsOnce)
     return bytes;

@@ -146,7 +146,7 @@ plan.program @copied mesh @mesh target "cpu" {
 
 // -----
 
-// A product of more than 512 terms that is added to a tensor keeps sums of 64 columns and all 200 rows on processors with
+// A product that is added to a tensor keeps sums of 64 columns and all 200 rows on processors with
 // AVX-512, which may run programs for others. Rows of several dimensions are one.
 
 dovetail.mesh @mesh = ["y" = 1]
