@@ -95,10 +95,28 @@ static bool isInnerProduct(Operation *op) {
   return product && llvm::all_of(product.getType().getShape().take_back(2), [](int64_t extent) { return extent == 1; });
 }
 
+/// Products in 16 or 8 bits that end the process on processors with matrices (AMX), at an illegal instruction of oneDNN
+/// 2.6.3. Terms of a rank nearly fill two rows of a matrix there: they are 63 of 16 bits, or 125 to 127 of 8 bits. For
+/// some numbers of rows such products work.
+static bool isIllegal(Operation *op) {
+  auto product = dyn_cast<MatMulOp>(op);
+  unsigned bits = product ? product.getLhs().getType().getElementTypeBitWidth() : 32;
+  if (bits > 16)
+    return false;
+  auto isBad = [&](int64_t terms) {
+    int64_t row = 512 / bits, together = 32 / bits;
+    return terms < 2 * row && terms > 2 * row - together;
+  };
+  if (auto loops = op->getAttrOfType<LoopShardingsAttr>(kLoopsAttrName); loops && loops.getLoops().back().isSplit())
+    return llvm::any_of(loops.getLoops().back().getIntervals(),
+                        [&](layout::Interval part) { return isBad(part.size()); });
+  return isBad(cast<DefinitionOpInterface>(op).getDefinition().loops.back().extent);
+}
+
 bool OneDnn::hasOperation(Operation *op) const {
   auto pool = dyn_cast<PoolOp>(op);
   if (!pool)
-    return (isModestProduct(op) && !isInnerProduct(op)) || (isModestConvolution(op) && !mayRound(op));
+    return (isModestProduct(op) && !isInnerProduct(op) && !isIllegal(op)) || (isModestConvolution(op) && !mayRound(op));
   // Channels last, with AVX2 alone it takes 7 to 10 times as long as generated code for the largest of 2 x 2 or 3 x 3.
   if (pool.getKind() == PoolKind::Max && hasAvx2 && !hasAvx512 && !wantsBlocks)
     return false;

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import onnx
 import pytest
 from harness.backend import ROOT, build_dir, call, tool
@@ -27,8 +28,7 @@ import sweep  # noqa: E402
 pytestmark = pytest.mark.skipif(bool(sanitizers(build_dir())), reason="what a call takes does not depend on sanitizers")
 
 LEVELS = [cpu for cpu in sweep.CPUS if cpu in runnable_cpus()]
-#: Random inputs of others would be indices that are out of range.
-MODELS = [subject for subject in SUBJECTS + SMALL_SUBJECTS if not subject.make_input and not subject.heavy]
+MODELS = [subject for subject in SUBJECTS + SMALL_SUBJECTS if not subject.heavy]
 #: Multiplications of a case, at most.
 WORK = 5e7
 #: Bytes of a thread's scratch memory that a single call may not use: the library decides by caches whether it copies the
@@ -36,23 +36,28 @@ WORK = 5e7
 SLACK = 512 << 10
 
 
-def _calls(tmp_path, path, cpu, threads, flags=("--mesh", "y=1"), machine=None):
+def _calls(tmp_path, path, cpu, threads, flags=("--mesh", "y=1"), machine=None, inputs=None):
     """What `bench --json` says of each call on the first rank, on a machine like `cpu` or another one."""
+    given = []
+    if inputs:
+        np.savez(tmp_path / "inputs.npz", **inputs)
+        given = ["--input", f"@{tmp_path / 'inputs.npz'}"]
     artifact = tmp_path / "model.dvt"
     code, _, messages = call([tool("dovetail"), "compile", path, "-o", artifact, "--cpu", cpu, *flags])
     assert code == 0, messages
     result = subprocess.run(
-        [tool("dovetail"), "bench", artifact, "--json", "--warmup", "0", "--iterations", "1", "--threads", str(threads)],
+        [tool("dovetail"), "bench", artifact, "--json", "--warmup", "0", "--iterations", "1", "--threads", str(threads),
+         *given],
         capture_output=True, text=True, env=sweep.environment(machine or cpu),
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)["implementations"]
 
 
-def _check_sufficient(tmp_path, path, label, cpu, threads, flags):
+def _check_sufficient(tmp_path, path, label, cpu, threads, flags, inputs=None):
     """Memory to spare changes nothing but that the library does slowly what own kernels do otherwise."""
-    planned = _calls(tmp_path, path, cpu, threads, flags)
-    spared = _calls(tmp_path, path, cpu, threads, [*flags, "--spare-call-memory", str(1 << 28)])
+    planned = _calls(tmp_path, path, cpu, threads, flags, inputs=inputs)
+    spared = _calls(tmp_path, path, cpu, threads, [*flags, "--spare-call-memory", str(1 << 28)], inputs=inputs)
     assert len(planned) == len(spared)
     for one, other in zip(planned, spared):
         name, unlimited = one["implementation"], other["implementation"]
@@ -105,7 +110,8 @@ def test_bounds_suffice(tmp_path, cpu, threads, ranks):
 def test_bounds_suffice_models(tmp_path, number):
     subject, cpu = MODELS[number], LEVELS[number % len(LEVELS)]
     flags = ["--mesh", "y=1", *subject.flags()]
-    _check_sufficient(tmp_path, subject.prepared().path, subject.name, cpu, 2, flags)
+    case = subject.prepared()
+    _check_sufficient(tmp_path, case.path, subject.name, cpu, 2, flags, case.inputs)
 
 
 @pytest.mark.parametrize("rows, terms, columns", [(22, 325, 38), (7, 1383, 2), (3, 2048, 512), (129, 69, 100)])
@@ -131,6 +137,27 @@ def test_bounds_of_narrow_types(tmp_path, kind, is_constant, rows, terms, column
             for bytes in ("0", str(1 << 28))
         )
         assert [c["implementation"] for c in planned] == [c["implementation"] for c in spared]
+
+
+@pytest.mark.parametrize("split", ["y=_,_", "x=_,y"], ids=["whole", "terms"])
+@pytest.mark.parametrize("kind, terms", [("BFLOAT16", 63), ("INT8", 125), ("INT8", 126), ("INT8", 127)])
+def test_terms_that_end_processes(tmp_path, kind, terms, split):
+    """oneDNN's code for the processor's matrices is illegal where terms nearly fill two of their rows, those of a rank."""
+    dtype = getattr(TensorProto, kind)
+    all_terms = terms if split == "y=_,_" else 2 * terms
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.UINT8 if kind == "INT8" else dtype, (72, all_terms)),
+        helper.make_tensor_value_info("w", dtype, (all_terms, 8)),
+    ]
+    result = helper.make_tensor_value_info("y", TensorProto.INT32 if kind == "INT8" else dtype, (72, 8))
+    node = helper.make_node("MatMulInteger" if kind == "INT8" else "MatMul", ["x", "w"], ["y"])
+    model = helper.make_model(
+        helper.make_graph([node], "product", inputs, [result]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    command = [tool("dovetail"), "verify", tmp_path / "model.onnx", "--mesh", "y=2", "--shard", split]
+    code, _, messages = call(command)
+    assert code == 0, messages
 
 
 def _product(a, b, node="MatMul", **attributes):
