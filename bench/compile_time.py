@@ -385,7 +385,8 @@ def report_models(options):
         except FileNotFoundError as error:
             print(f"compile_time: {name} is left out: {error}", file=sys.stderr)
             continue
-        shapes = ["--shape", "x=1,3,736,1280"] if name == "ppocr-det" else []
+        extents = {"ppocr-det": "1,3,736,1280", "ppocr-cls": "1,3,48,192"}.get(name)
+        shapes = ["--shape", f"x={extents}"] if extents else []
         runs = [compile_model(model, shapes, options.seconds) for _ in range(options.rounds)]
         progress.step(name)
         if not all(runs):
