@@ -39,13 +39,17 @@ CASES += [case for case in [*_SCATTERED[:: 1 if EVERYTHING else 4][:9], *_FAR[:3
 _CUT = [*range(0, 32, 3), *range(32, len(CASES))]
 
 
-def _is_gathered(folder, model, *options):
+def _lower(folder, model, partition, *options):
+    """The plan."""
     onnx.save(model, folder / "model.onnx")
-    code, text, messages = call(
-        [tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=lower", "--mesh", "y=1", *options]
-    )
+    command = [tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=lower", *partition.flags(), *options]
+    code, text, messages = call(command)
     assert code == 0, messages
-    return "convolution_algorithm gathered" in text
+    return text
+
+
+def _is_gathered(folder, model, *options):
+    return "convolution_algorithm gathered" in _lower(folder, model, Partition({"y": 1}), *options)
 
 
 def test_cases_are_of_all_kinds():
@@ -77,11 +81,12 @@ def test_partitions_do_not_matter(backend, tmp_path, number):
     if not _is_gathered(tmp_path, model, *options):
         pytest.skip("the library does it")
     whole = backend.compile_and_run(model, Partition({"y": 1}), inputs, ["y"], extra=options)["y"]
-    cuts = [("x", dim) for dim in range(2, len(case.shape))]
-    # Ranks may have parts of sums where there are few channels of results: these are rounded differently.
-    for tensor, dim in cuts if case in _FAR else [("y", 1), *cuts]:
+    for tensor, dim in [("y", 1), *(("x", dim) for dim in range(2, len(case.shape)))]:
         extent = whole.shape[1] if tensor == "y" else case.shape[dim]
         partition = Partition({"y": 2}).split(tensor, len(case.shape), dim, "y", (1, extent - 1))
+        # Ranks may have parts of sums where there are few channels of results: these are rounded differently.
+        if "partial = sum" in _lower(tmp_path, model, partition, *options):
+            continue
         actual = backend.compile_and_run(model, partition, inputs, ["y"], extra=options)["y"]
         np.testing.assert_array_equal(actual, whole, err_msg=f"{case.label}, '{tensor}' cut along {dim}")
 
