@@ -349,6 +349,8 @@ def main():
             results.append((case, own))
             ratios = "  ".join(f"{cpu} {ms / theirs:.2f} {' '.join(names)}" for cpu, (theirs, ms, names) in own.items())
             print(f"{case.name}  {case.kind}  {case.label}:  {ratios}", file=sys.stderr, flush=True)
+        for other in sweep.peers.values():
+            other.close()
     report(results, cpus)
     if options.json:
         rows = [
