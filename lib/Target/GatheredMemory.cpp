@@ -55,9 +55,7 @@ static SmallVector<int64_t> getTapCounts(const layout::ConvolutionForm &form) {
 /// Of one part, on a machine with such vectors, if blocks have at most `mostRows` results.
 static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part, int64_t vector, int64_t mostRows) {
   CallBytes bytes;
-  int64_t window = 1, perTap = 0;
-  for (const layout::Window &each : form.windows)
-    window *= each.kernel;
+  int64_t perTap = 0;
   for (int64_t taps : getTapCounts(form)) {
     int64_t perVector = layout::gatheredGroups(part.groups, part.inputs, part.outputs, part.wholeInputs,
                                                part.wholeOutputs, taps, vector);
@@ -68,7 +66,7 @@ static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part
     bytes.threadScratch =
         std::max(bytes.threadScratch, layout::gatheredScratchBytes(block, part.inputs, part.outputs, taps, perVector));
   }
-  bytes.packed = llvm::alignTo(4 * perTap * window, kAlignment);
+  bytes.packed = llvm::alignTo(4 * perTap * form.numTaps(), kAlignment);
   bytes.threadScratch = llvm::alignTo(bytes.threadScratch, kAlignment);
   return bytes;
 }
@@ -79,7 +77,7 @@ static CallBytes getScatteredMemory(const layout::ConvolutionForm &form, const B
   int numDims = static_cast<int>(form.windows.size());
   int64_t outputs = loops[1].size(), inputs = std::max<int64_t>(loops[numDims + 2].size(), 1);
   CallBytes bytes;
-  bytes.packed = llvm::alignTo(4 * layout::countTaps(form) * outputs * inputs, kAlignment);
+  bytes.packed = llvm::alignTo(4 * form.numTaps() * outputs * inputs, kAlignment);
   // The layout decides which dimension is outermost.
   for (int outermost = 0; outermost < numDims; ++outermost) {
     int64_t size = outputs;
@@ -88,7 +86,7 @@ static CallBytes getScatteredMemory(const layout::ConvolutionForm &form, const B
         size *= layout::scatteredExtent(loops[dim + 2].size(), form.windows[dim].stride);
     const layout::Window &window = form.windows[outermost];
     int64_t lines = isLeast ? 1 : layout::scatteredLines(loops[outermost + 2].size(), size, window.reach());
-    int64_t scratch = layout::scatteredScratchBytes(layout::countTaps(form), inputs, mostColumns,
+    int64_t scratch = layout::scatteredScratchBytes(form.numTaps(), inputs, mostColumns,
                                                     layout::scatteredExtent(lines, window.stride), size);
     bytes.threadScratch = std::max<int64_t>(bytes.threadScratch, llvm::alignTo(scratch, kAlignment));
   }
@@ -123,10 +121,11 @@ static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool pack
       outputsOfParts.push_back({outputs, groups - 2});
   }
   CallBytes bytes;
-  if (layout::isScattered(form, inputs, outputs))
+  bool isScattered = layout::isScattered(form, inputs, outputs);
+  if (isScattered)
     bytes = getScatteredMemory(form, loops, /*isLeast=*/mostRows == 1);
-  for (int64_t vector : kVectors) {
-    if (vector < leastVector || layout::isScattered(form, inputs, outputs))
+  for (int64_t vector : isScattered ? ArrayRef<int64_t>() : ArrayRef<int64_t>(kVectors)) {
+    if (vector < leastVector)
       continue;
     int64_t packed = 0;
     for (auto [own, count] : outputsOfParts) {

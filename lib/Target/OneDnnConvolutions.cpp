@@ -14,7 +14,7 @@
 //   windows read (`gemm:jit`), which takes memory that is a multiple of the input, or to the reference.
 //   Sums of few terms, of many outputs, spend their time on loops.
 // - AVX-512: `brgemm_convolution_utils::init_jcp` has products of as many terms as there are inputs, for each tap. It
-// refuses groups of up to 16 channels and depthwise convolutions;
+//   refuses groups of up to 16 channels and depthwise convolutions;
 //   `brdgmm_dw_convolution_fwd_t` has depthwise ones of 2-D without dilation. What is left goes through
 //   `jit_avx512_common_conv_fwd_kernel`, which computes a vector of channels for each group, however few it has.
 // - Transposed convolutions are the gradient of one (`ref_deconvolution_fwd_t`), whatever the instructions.
@@ -34,7 +34,7 @@ namespace {
 struct Shape {
   Shape(plan::ConvolutionOp call, const layout::Box &loops);
   /// Products that a result is the sum of.
-  int64_t getTerms() const;
+  int64_t getTerms() const { return inputs * form.numTaps(); }
 
   layout::ConvolutionForm form;
   size_t dims;             ///< Spatial ones.
@@ -69,13 +69,6 @@ Shape::Shape(plan::ConvolutionOp call, const layout::Box &loops) : form(*call.ge
     isTile &= window.kernel == window.stride && window.dilation == 1 && (range.lo + window.pad) % window.stride == 0 &&
               (range.hi + window.pad) % window.stride == 0;
   }
-}
-
-int64_t Shape::getTerms() const {
-  int64_t terms = inputs;
-  for (const layout::Window &window : form.windows)
-    terms *= window.kernel;
-  return terms;
 }
 
 /// Of a depthwise convolution, `results` of a row are computed together, which have all padding between them.

@@ -100,18 +100,11 @@ static bool isDilated(const layout::ConvolutionForm &form) {
   return llvm::any_of(form.windows, [](const layout::Window &window) { return window.dilation != 1; });
 }
 
-static int64_t getTaps(const layout::ConvolutionForm &form) {
-  int64_t taps = 1;
-  for (const layout::Window &window : form.windows)
-    taps *= window.kernel;
-  return taps;
-}
-
 /// Bytes of packed weights of `groups` with `inputs` and `outputs` channels each. The library lays out `rows` for the
 /// inputs of a group, and `blocked` outputs of all groups.
 static int64_t getPackedBytes(const layout::ConvolutionForm &form, int64_t groups, int64_t inputs, int64_t outputs,
                               int64_t rows, int64_t blocked, int64_t elementBytes) {
-  int64_t taps = getTaps(form);
+  int64_t taps = form.numTaps();
   // The library has depthwise convolutions of their own for the most common kind only.
   if (inputs == 1 && outputs == 1 && groups > 1 && form.windows.size() == 2 && !isDilated(form))
     return roundUp(groups, 16) * taps * elementBytes;
@@ -141,7 +134,7 @@ static int64_t getBytesOfSums(int64_t rows) { return 4 * kColumnsOfSums * std::m
 /// Bytes of descriptors of a convolution on a processor with AVX-512, in whole pages.
 static int64_t getDescriptorBytes(const layout::ConvolutionForm &form) {
   constexpr int64_t page = 4 << 10, descriptor = 32;
-  return page + roundUp(descriptor * getTaps(form), page);
+  return page + roundUp(descriptor * form.numTaps(), page);
 }
 
 /// Of a convolution in f32 that the runtime's own kernels do where an implementation of the library takes more.
@@ -162,7 +155,7 @@ static CallBytes getFloatMemory(plan::ConvolutionOp op, const Box &loops, int64_
   int64_t volume = getSpatialVolume(loops, static_cast<int64_t>(form.windows.size()) + 2);
   if (hasAvx512 && addsTensor(op))
     bytes.threadScratch += getBytesOfSums(volume);
-  if (!form.isTransposed && getTaps(form) == 1 && isStrided(form))
+  if (!form.isTransposed && form.numTaps() == 1 && isStrided(form))
     bytes.threadScratch += 4 * roundUp(inputs, 16) * volume;
   return bytes;
 }
@@ -190,7 +183,7 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
     return getFloatMemory(op, loops, groups, inputs, outputs, packsOnce, hasAvx512);
 
   // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes.
-  int64_t rows = roundUp(inputs, elementBytes == 2 ? 32 : 16), taps = getTaps(form);
+  int64_t rows = roundUp(inputs, elementBytes == 2 ? 32 : 16), taps = form.numTaps();
   CallBytes bytes;
   (packsOnce ? bytes.packed : bytes.scratch) =
       getPackedBytes(form, groups, inputs, outputs, rows, groups * getBlockedOutputs(outputs), elementBytes);

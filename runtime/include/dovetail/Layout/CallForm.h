@@ -29,6 +29,14 @@ struct ConvolutionForm {
   bool isTransposed = false;
   std::vector<Window> windows; ///< For each spatial dimension.
 
+  /// Taps of a window, in all dimensions.
+  int64_t numTaps() const {
+    int64_t taps = 1;
+    for (const Window &window : windows)
+      taps *= window.kernel;
+    return taps;
+  }
+
   /// Found in the accesses of input and weights, in loops of these extents; nothing if they are something else, or if a
   /// window has no taps.
   static std::optional<ConvolutionForm> find(std::span<const AccessDim> input, std::span<const AccessDim> weights,

@@ -20,19 +20,12 @@
 
 namespace dovetail::layout {
 
-inline int64_t countTaps(const ConvolutionForm &form) {
-  int64_t taps = 1;
-  for (const Window &window : form.windows)
-    taps *= window.kernel;
-  return taps;
-}
-
 /// Whether each input is multiplied with the weights of all taps at once. That fills vectors where results have few
 /// channels, and copies no inputs. It depends on the channels of the whole call, so that all ranks do the same.
 inline bool isScattered(const ConvolutionForm &form, int64_t wholeInputs, int64_t wholeOutputs) {
   constexpr int64_t fewOutputs = 16, leastColumns = 8;
   return form.isTransposed && form.groups == 1 && wholeOutputs <= fewOutputs && wholeInputs >= 2 * wholeOutputs &&
-         countTaps(form) * wholeOutputs >= leastColumns;
+         form.numTaps() * wholeOutputs >= leastColumns;
 }
 
 /// Sums along a dimension with so many results, of a window with this stride.
