@@ -26,8 +26,10 @@ static llvm::FailureOr<WindowAttributes> readWindow(OnnxNode &node, mlir::Value 
 }
 
 static llvm::FailureOr<int64_t> readGroups(OnnxNode &node) {
-  int64_t groups = node.getInt("group", 1);
-  if (groups < 1 || groups > node.getShape(node.getInput(0))[1])
+  int64_t groups = node.getInt("group", 1), channels = node.getShape(node.getInput(0))[1];
+  if (channels == 0)
+    return node.invalid("the operand has no channels");
+  if (groups < 1 || groups > channels)
     return node.invalid("'group' is " + llvm::Twine(groups) + ", which does not divide the channels");
   return groups;
 }
