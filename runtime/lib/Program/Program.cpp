@@ -86,13 +86,18 @@ absl::Status checkHost(const Plan &plan) {
   for (const std::string &feature : plan.cpuFeatures)
     if (!hostHasFeature(feature))
       missing.push_back(feature);
+  // The highest level that no missing feature is a part of, for programs that run on several machines.
+  CpuLevel level = CpuLevel::V3;
+  while (level > CpuLevel::V1 && std::any_of(missing.begin(), missing.end(), [&](const std::string &feature) {
+           return levelHasFeature(level, feature);
+         }))
+    level = static_cast<CpuLevel>(static_cast<int>(level) - 1);
   if (!missing.empty())
     return absl::FailedPreconditionError(absl::StrCat(
         "compiled for a CPU with features that this machine lacks",
         *limit == CpuLevel::Unlimited ? "" : absl::StrCat(" or DOVETAIL_MAX_CPU=", cpuLevelName(*limit), " excludes"),
         " (", absl::StrJoin(missing, ", "),
-        "); compile the model again with --cpu native on this machine, or "
-        "with --cpu x86-64-v3 for most machines"));
+        "); compile the model again with --cpu native on this machine, or with --cpu ", cpuLevelName(level)));
   return absl::OkStatus();
 }
 
