@@ -11,6 +11,7 @@ import operator
 import os
 import pathlib
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -104,6 +105,7 @@ def _runtime():
     library.dovetail_runner_create.argtypes = [handle, ctypes.POINTER(_RunnerOptions), out]
     library.dovetail_runner_free.argtypes = [handle]
     library.dovetail_runner_free.restype = None
+    library.dovetail_runner_remark.argtypes, library.dovetail_runner_remark.restype = [handle], ctypes.c_char_p
     library.dovetail_runner_run_local.argtypes = [handle, tensors, size, tensors, size]
     library.dovetail_runner_ranks.argtypes = [handle, *[ctypes.POINTER(ctypes.c_int32)] * 2]
     library.dovetail_runner_run_steps.argtypes = [handle, tensors, size, tensors, size, ctypes.c_int64]
@@ -111,6 +113,12 @@ def _runtime():
     library.dovetail_program_feedback.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     library.dovetail_runner_output_shape.argtypes = [handle, size, ctypes.POINTER(ctypes.c_int64)]
     return library
+
+
+def _warn(runner, stacklevel):
+    """Makes the runtime's remark about a runner a warning, at the caller that `stacklevel` means to Python."""
+    if remark := _runtime().dovetail_runner_remark(runner):
+        warnings.warn(remark.decode(errors="replace"), stacklevel=stacklevel + 1)
 
 
 def _check(code):
@@ -379,6 +387,7 @@ class Program:
             _check(runtime.dovetail_runner_create(self._handle, ctypes.byref(options), ctypes.byref(runner)))
             # A runner may outlive its program, so the order does not matter.
             self._runners[key] = runner, weakref.finalize(self, runtime.dovetail_runner_free, runner)
+            _warn(runner, stacklevel=3)
         return self._runners[key][0]
 
     def _tensors(self, direction, arrays, keep):

@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from ._errors import DovetailError
-from ._program import _check, _number_of_threads, _RunnerOptions, _runtime
+from ._program import _check, _number_of_threads, _RunnerOptions, _runtime, _warn
 
 
 class Runner:
@@ -34,6 +34,7 @@ class Runner:
         self._handle = ctypes.c_void_p()
         _check(_runtime().dovetail_runner_create(program._handle, ctypes.byref(options), ctypes.byref(self._handle)))
         self._finalizer = weakref.finalize(self, _runtime().dovetail_runner_free, self._handle)
+        _warn(self._handle, stacklevel=2)
         first, count = ctypes.c_int32(), ctypes.c_int32()
         _check(_runtime().dovetail_runner_ranks(self._handle, ctypes.byref(first), ctypes.byref(count)))
         self.ranks = range(first.value, first.value + count.value)

@@ -92,7 +92,8 @@ nlohmann::json describeImplementations(const runtime::ProgramRunner &runner) {
                         {"scratch_bytes", call.scratchBytes},
                         {"scratch_bound", call.scratchBound},
                         {"packed_bytes", call.packedBytes},
-                        {"packed_bound", call.packedBound}});
+                        {"packed_bound", call.packedBound},
+                        {"excess_bytes", call.excessBytes}});
   return result;
 }
 

@@ -268,6 +268,7 @@ nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics 
           {"start_bytes", memory.startBytes},
           {"weights_bytes", memory.weightBytes + memory.copiedBytes},
           {"packed_bytes", memory.packedBytes},
+          {"excess_bytes", memory.excessBytes},
           {"message_bytes", memory.messageBytes},
           {"total_bytes", memory.totalBytes()}};
 }

@@ -51,7 +51,9 @@ def _calls(tmp_path, path, cpu, threads, flags=("--mesh", "y=1"), machine=None, 
         capture_output=True, text=True, env=sweep.environment(machine or cpu),
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)["implementations"]
+    found = json.loads(result.stdout)["implementations"]
+    assert all(each["excess_bytes"] == 0 for each in found), result.stderr
+    return found
 
 
 def _check_sufficient(tmp_path, path, label, cpu, threads, flags, inputs=None):

@@ -31,6 +31,9 @@ USAGE = 2
 FILE = 3
 UNSUPPORTED = 5
 
+#: The runtime remarks this of library calls whose bounds in the plan do not suffice.
+EXCESS = "of memory more than planned"
+
 #: What each byte of memory is before it is written to: NaN in floats, and no index.
 MEMORY_FILL = 0xFF
 
@@ -69,6 +72,7 @@ def call(command, timeout=300, cwd=None):
         cwd=cwd,
         env=without_preload(),
     )
+    assert EXCESS not in result.stderr, f"{command}: {result.stderr}"
     return result.returncode, result.stdout, result.stderr
 
 
@@ -159,9 +163,11 @@ class InProcessBackend:
                 warnings.simplefilter("ignore")
                 program = dovetail.compile(model, libraries=libraries, options=[*partition.flags(), *extra])
             phase = "run"
-            if self.soils:
-                program.run({name: _soiled(value) for name, value in inputs.items()}, self.threads)
-            results = program.run(inputs, self.threads)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", message=f".*{EXCESS}")
+                if self.soils:
+                    program.run({name: _soiled(value) for name, value in inputs.items()}, self.threads)
+                results = program.run(inputs, self.threads)
         except dovetail.DovetailError as error:
             raise BackendError(phase, error.code, str(error)) from error
         return {name: results[name] for name in outputs}

@@ -170,6 +170,8 @@ public:
     detail::check(
         dovetail_runner_run_local(handle.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }
+  /// What is noteworthy about the start, as dovetail_runner_remark has it; empty if nothing is.
+  std::string remark() const { return dovetail_runner_remark(handle.get()); }
   /// The first of this process's ranks, and how many there are.
   std::pair<int, int> ranks() const {
     int32_t first, count;

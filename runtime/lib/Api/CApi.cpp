@@ -28,6 +28,7 @@ struct dovetail_program {
 struct dovetail_runner {
   std::shared_ptr<const runtime::Program> program;
   std::unique_ptr<runtime::ProgramRunner> runner;
+  std::string remark;
 };
 
 namespace {
@@ -322,10 +323,13 @@ dovetail_status dovetail_runner_create(const dovetail_program *program, const do
     auto created = runtime::ProgramRunner::create(program->program, chosen);
     if (!created.ok())
       return created.status();
-    *runner = new dovetail_runner{program->program, *std::move(created)};
+    std::string remark = (*created)->remark();
+    *runner = new dovetail_runner{program->program, *std::move(created), std::move(remark)};
     return absl::OkStatus();
   });
 }
+
+const char *dovetail_runner_remark(const dovetail_runner *runner) { return runner ? runner->remark.c_str() : ""; }
 
 void dovetail_runner_free(dovetail_runner *runner) { delete runner; }
 

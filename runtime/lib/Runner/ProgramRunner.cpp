@@ -32,6 +32,7 @@
 #include <shared_mutex>
 #include <system_error>
 #include <thread>
+#include <tuple>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -697,13 +698,35 @@ static std::string describeReferences(const Plan &plan, const std::set<size_t> &
                       first.name, "'; compile the model with --cpu native on this machine, or with --no-libraries");
 }
 
+/// Says that a rank takes memory beyond the plan's bounds. `call` is the first that does; it may be one of the prologue.
+static std::string describeExcess(int rank, int64_t bytes, const StepInfo *call) {
+  if (bytes == 0)
+    return {};
+  std::string name = call ? absl::StrCat(", such as ", call->kind(), " '", call->name, "'") : "";
+  return absl::StrCat("rank ", rank, " takes ", bytes, " bytes of memory more than planned, since oneDNN has no ",
+                      "implementation on this machine that keeps to the bounds of some calls", name,
+                      "; compile the model with --cpu native on this machine, or with --no-libraries");
+}
+
 std::string ProgramRunner::remark() const {
+  const Plan &plan = state->program->getPlan();
   std::set<size_t> references;
-  for (int rank : state->own)
-    for (size_t step = 0; step < state->ranks[rank].calls.size(); ++step)
-      if (state->ranks[rank].calls[step].isReference)
+  int64_t excess = 0;
+  int excessRank = 0;
+  const StepInfo *excessCall = nullptr;
+  for (int rank : state->own) {
+    const std::vector<CallReport> &calls = state->ranks[rank].calls;
+    for (size_t step = 0; step < calls.size(); ++step) {
+      if (calls[step].isReference)
         references.insert(step);
-  std::string text = describeReferences(state->program->getPlan(), references);
+      if (calls[step].excessBytes > 0 && !excessCall)
+        excessCall = &plan.steps[step];
+    }
+    if (int64_t bytes = state->ranks[rank].statistics.excessBytes; bytes > excess)
+      std::tie(excess, excessRank) = std::pair(bytes, rank);
+  }
+  std::string text = describeReferences(plan, references), more = describeExcess(excessRank, excess, excessCall);
+  absl::StrAppend(&text, text.empty() || more.empty() ? "" : "; ", more);
   auto cores = static_cast<int>(state->processors.size());
   if (!state->group->isWhole() && state->options.threads > cores)
     absl::StrAppend(&text, text.empty() ? "" : "; ", "this process has ", state->options.threads,

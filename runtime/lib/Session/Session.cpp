@@ -262,6 +262,7 @@ absl::Status ProgramSession::allocate() {
       step.scratchItem = firstItem++;
       scratch.push_back(step.executor ? step.executor->scratchBytes() : 0);
       stats.scratchBytes = std::max(stats.scratchBytes, scratch.back());
+      stats.excessBytes += step.executor ? step.executor->excessBytes() : 0;
     }
     return scratch;
   };
@@ -282,7 +283,8 @@ absl::Status ProgramSession::allocate() {
     stats.packedBytes += executor ? executor->packedBytes() : 0;
     if (executor)
       callReports.push_back({executor->implementation(), executor->isReference(), executor->scratchUse(),
-                             executor->scratchBytes(), executor->packedUse(), executor->packedBytes()});
+                             executor->scratchBytes(), executor->packedUse(), executor->packedBytes(),
+                             executor->excessBytes()});
     else
       callReports.emplace_back();
   }

@@ -37,6 +37,8 @@ public:
   virtual int64_t packedBytes() const { return 0; }
   /// How many of them it takes.
   virtual int64_t packedUse() const { return packedBytes(); }
+  /// How many bytes of both come on top of the plan's bounds, as the library has nothing that keeps to them.
+  virtual int64_t excessBytes() const { return 0; }
   /// What `pack` makes on the CPU: executors of a program whose keys are equal make the same bytes, on all ranks. Empty
   /// where `pack` makes nothing, or what only this executor may use.
   virtual std::string packedKey() const { return {}; }

@@ -45,8 +45,9 @@ struct CallReport {
   std::string implementation = {};
   /// Whether the library has nothing but its reference implementation, which is slower by factors.
   bool isReference = false;
-  /// Memory while the call runs, and for packed weights: what it takes, and the plan's bounds, which are set aside.
+  /// Memory while the call runs, and for packed weights: what it takes, and what is set aside for it.
   int64_t scratchBytes = 0, scratchBound = 0, packedBytes = 0, packedBound = 0;
+  int64_t excessBytes = 0; ///< What is set aside beyond the plan's bounds, which the library does not keep to here.
 };
 
 /// What a session uses of the machine. Buffers of a device's inputs and outputs in memory of the host come on top.
@@ -58,6 +59,7 @@ struct SessionStatistics {
   int64_t weightBytes = 0;     ///< Constants that runs read where the artifact is mapped.
   int64_t copiedBytes = 0;     ///< Constants copied into another memory format, or to a device.
   int64_t packedBytes = 0;     ///< Weights packed for library calls, at most. On CPUs ranks of a process share them.
+  int64_t excessBytes = 0;     ///< Of all these, what library calls take beyond the plan's bounds.
   int64_t messageBytes = 0;    ///< Messages between processes that do not lie in memory as they are sent.
 
   int64_t totalBytes() const {

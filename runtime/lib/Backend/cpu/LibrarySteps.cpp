@@ -82,17 +82,14 @@ using Parts = std::vector<std::unique_ptr<LibraryStep>>;
 /// The parts of a call, done by the threads of a rank, each of which does several that follow each other.
 class DividedStep : public StepExecutor {
 public:
-  DividedStep(Parts steps, size_t lanes, ThreadPool &pool, int64_t scratch, int64_t packed)
-      : parts(std::move(steps)), outcomes(lanes), pool(pool), scratch(scratch), packed(packed) {}
+  /// `planned`: the plan's bounds. Parts that were given more are given it.
+  DividedStep(Parts steps, size_t lanes, ThreadPool &pool, CallBytes planned)
+      : parts(std::move(steps)), outcomes(lanes), pool(pool), planned(planned) {}
 
-  int64_t scratchBytes() const override { return scratch; }
-  int64_t scratchUse() const override {
-    int64_t bytes = 0;
-    for (size_t lane = 0; lane < outcomes.size(); ++lane)
-      bytes += laneBytes(lane, &LibraryStep::scratchUse);
-    return bytes;
-  }
-  int64_t packedBytes() const override { return packed; }
+  int64_t scratchBytes() const override { return std::max(planned.scratch, laneBytes(&LibraryStep::scratchBytes)); }
+  int64_t scratchUse() const override { return laneBytes(&LibraryStep::scratchUse); }
+  int64_t packedBytes() const override { return std::max(planned.packed, packedUse()); }
+  int64_t excessBytes() const override { return scratchBytes() - planned.scratch + packedBytes() - planned.packed; }
   int64_t packedUse() const override {
     int64_t bytes = 0;
     for (const auto &part : parts)
@@ -150,6 +147,13 @@ private:
       most = std::max(most, ((*parts[part]).*bytes)());
     return alignedSize(most);
   }
+  /// The same of all lanes.
+  int64_t laneBytes(int64_t (LibraryStep::*bytes)() const) const {
+    int64_t sum = 0;
+    for (size_t lane = 0; lane < outcomes.size(); ++lane)
+      sum += laneBytes(lane, bytes);
+    return sum;
+  }
   template <typename Body> void runLane(int lane, Body body) {
     outcomes[lane] = absl::OkStatus();
     for (size_t part = firstPart(lane); part < firstPart(lane + 1) && outcomes[lane].ok(); ++part)
@@ -166,7 +170,7 @@ private:
   Parts parts;
   std::vector<absl::Status> outcomes; ///< Of the last run of each lane.
   ThreadPool &pool;
-  int64_t scratch, packed;
+  CallBytes planned;
 };
 
 /// What divided and undivided calls look like on one rank, before the library is asked.
@@ -334,20 +338,21 @@ absl::Status createParts(CallPlan &plan, int64_t packedBytes) {
   return absl::OkStatus();
 }
 
-} // namespace
-
-StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
-                                                    ThreadPool &pool) {
-  if (const auto *call = std::get_if<ReorderCall>(&step.action))
-    return createReorder(context, *call, pool);
+/// Chooses implementations for the parts of a call, or for the whole. `room`: bytes that each may take beyond the
+/// plan's bounds, of scratch memory and of packed weights. Null when the rank has nothing to do. Errors:
+/// RESOURCE_EXHAUSTED when all implementations need more, and those of plans and calls.
+StepExecutorOr createCall(const RankMemory &context, const StepInfo &step, bool inPrologue, ThreadPool &pool,
+                          int64_t room) {
   auto plan = planCall(context, step, inPrologue, pool.size(), &pool);
   if (!plan.ok())
     return plan.status();
   if (!*plan)
     return nullptr;
   CallPlan &call = **plan;
+  for (int64_t *bytes : {&call.wholeScratch, &call.wholePacked, &call.scratchShare, &call.packedShare})
+    *bytes += room;
   // Parts for which the library has nothing fast, or nothing that keeps to the memory, are not worth it.
-  absl::Status divided = call.divided.empty() ? absl::NotFoundError("") : createParts(call, call.bytes.packed);
+  absl::Status divided = call.divided.empty() ? absl::NotFoundError("") : createParts(call, call.bytes.packed + room);
   if (call.isInPlace && !divided.ok())
     return divided;
   if (!divided.ok()) {
@@ -356,7 +361,23 @@ StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, c
       return status;
   }
   return std::make_unique<DividedStep>(std::move(divided.ok() ? call.divided : call.whole), call.lanes, pool,
-                                       call.bytes.scratch, call.bytes.packed);
+                                       call.bytes);
+}
+
+/// Where to stop looking for an implementation that needs more memory than planned, in bytes.
+constexpr int64_t mostRoom = int64_t(1) << 40;
+
+} // namespace
+
+StepExecutorOr dovetail::runtime::createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue,
+                                                    ThreadPool &pool) {
+  if (const auto *call = std::get_if<ReorderCall>(&step.action))
+    return createReorder(context, *call, pool);
+  StepExecutorOr executor = createCall(context, step, inPrologue, pool, /*room=*/0);
+  // A program that takes more memory than planned, and says so, is better than none.
+  for (int64_t room = bufferAlignment; room <= mostRoom && absl::IsResourceExhausted(executor.status()); room *= 2)
+    executor = createCall(context, step, inPrologue, pool, room);
+  return executor;
 }
 
 absl::StatusOr<CallBytes> dovetail::runtime::hostCallBytes(const RankMemory &context, const StepInfo &step,

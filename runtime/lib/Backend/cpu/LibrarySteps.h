@@ -47,7 +47,8 @@ private:
 };
 
 /// A library step of any kind, which the threads of `pool` divide as the plan says; it outlives them. Null when the
-/// rank has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it.
+/// rank has nothing to do. `inPrologue`: the step runs once, so nothing is packed for it. Where the library has nothing
+/// that keeps to the plan's bounds, the step takes more memory, as its `excessBytes` say.
 StepExecutorOr createLibraryStep(const RankMemory &context, const StepInfo &step, bool inPrologue, ThreadPool &pool);
 
 /// The part of a call that is `loops`, iterations of the rank's with some of the output. Neither planned nor created.
