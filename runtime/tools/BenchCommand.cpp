@@ -78,13 +78,66 @@ nlohmann::json StepTimes::describe(const runtime::Plan &plan) const {
   return result;
 }
 
+/// Implementations that a library offered for a call.
+nlohmann::json describeCandidates(const std::vector<runtime::CallCandidate> &candidates) {
+  nlohmann::json result = nlohmann::json::array();
+  for (const runtime::CallCandidate &candidate : candidates) {
+    nlohmann::json knobs = nlohmann::json::object(), workspace, time;
+    for (const auto &[name, value] : candidate.knobs)
+      knobs[name] = value;
+    if (candidate.workspaceBytes >= 0)
+      workspace = candidate.workspaceBytes;
+    if (candidate.milliseconds)
+      time = *candidate.milliseconds;
+    result.push_back({{"source", candidate.source},
+                      {"engine", candidate.engine},
+                      {"knobs", knobs},
+                      {"notes", candidate.notes},
+                      {"layout", candidate.layout},
+                      {"fused", candidate.fused},
+                      {"workspace_bytes", workspace},
+                      {"status", statusName(candidate.status)},
+                      {"reason", candidate.reason},
+                      {"ms", time}});
+  }
+  return result;
+}
+
+/// The nodes that each step adds to the graph that a device replays. Null where ranks share the graph: there, the nodes of a step
+/// cannot be told from those of other ranks.
+nlohmann::json describeNodes(const runtime::ProgramRunner &runner, bool isProcess) {
+  nlohmann::json result = nlohmann::json::array();
+  const runtime::Plan &plan = runner.getProgram().getPlan();
+  const std::vector<runtime::CallReport> &calls = runner.calls(0);
+  for (size_t step = 0; step < calls.size(); ++step)
+    if (const std::optional<runtime::GraphNodes> &nodes = calls[step].nodes)
+      result.push_back({{"step", plan.steps[step].name},
+                        {"kind", plan.steps[step].kind()},
+                        {"kernels", nodes->kernels},
+                        {"copies", nodes->copies},
+                        {"fills", nodes->fills},
+                        {"others", nodes->others}});
+  bool isShared = !isProcess && runner.getProgram().numRanks() > 1;
+  return isShared || result.empty() ? nlohmann::json() : result;
+}
+
 /// What does library calls on rank 0, whether that is slow, and their memory.
 nlohmann::json describeImplementations(const runtime::ProgramRunner &runner) {
   nlohmann::json result = nlohmann::json::array();
   const runtime::Plan &plan = runner.getProgram().getPlan();
   const std::vector<runtime::CallReport> &calls = runner.calls(0);
   for (size_t step = 0; step < calls.size(); ++step)
-    if (const runtime::CallReport &call = calls[step]; !call.implementation.empty())
+    if (const runtime::CallReport &call = calls[step]; !call.library.implementation.empty())
+      result.push_back({{"step", plan.steps[step].name},
+                        {"kind", plan.steps[step].kind()},
+                        {"implementation", call.library.implementation},
+                        {"fused", call.library.fused},
+                        {"post_ops", call.library.postOps},
+                        {"staged", call.library.staged},
+                        {"candidates", describeCandidates(call.library.candidates)},
+                        {"scratch_bound", call.scratchBound},
+                        {"packed_bound", call.packedBound}});
+    else if (!call.implementation.empty())
       result.push_back({{"step", plan.steps[step].name},
                         {"kind", plan.steps[step].kind()},
                         {"implementation", call.implementation},
@@ -117,6 +170,7 @@ absl::Status BenchCommand::run() {
   if (steps && (!json || *isProcess))
     return absl::InvalidArgumentError("--steps is for --json, where all ranks are in this process");
   options->trace = !trace.empty() || steps;
+  options->explain = json;
   if (!trace.empty())
     if (absl::Status status = checkWritable(trace); !status.ok())
       return status;
@@ -196,6 +250,7 @@ absl::Status BenchCommand::run() {
       for (int rank = 0; rank < (*program)->numRanks(); ++rank)
         result["memory"].push_back(describeMemory(rank, (*runner)->statistics(rank)));
     result["implementations"] = describeImplementations(**runner);
+    result["steps_nodes"] = describeNodes(**runner, *isProcess);
     if (steps)
       result["steps"] = stepTimes.describe(plan);
     // Names come from models, which may contain any bytes.

@@ -126,8 +126,8 @@ typedef struct {
 /// Starts the ranks of a program. `options` may be null. With a process for each rank, all of them make the same calls.
 DOVETAIL_API dovetail_status dovetail_runner_create(const dovetail_program *program,
                                                     const dovetail_runner_options *options, dovetail_runner **runner);
-/// What is noteworthy about the start, in English: calls that a library is slow with on this machine, memory beyond
-/// what was planned, weights that are packed for another machine. Empty if nothing is. Owned by the runner.
+/// A remark about the start, in English; empty if there is none. The runner owns it. It names calls that a library is
+/// slow with on this machine, memory beyond the plan, and weights that were packed for another machine.
 DOVETAIL_API const char *dovetail_runner_remark(const dovetail_runner *runner);
 /// Stops the ranks. Null is allowed.
 DOVETAIL_API void dovetail_runner_free(dovetail_runner *runner);

@@ -75,6 +75,7 @@ struct ProgramRunner::State {
     std::unique_ptr<Session> session;
     SessionStatistics statistics;
     std::vector<CallReport> calls;
+    int runs = 0; ///< Counted while the calls' reports grow.
     std::vector<StepTime> times;
     std::chrono::steady_clock::time_point begin, issued, end;
     absl::Status report; ///< What was wrong with the inputs of the last run, on rank 0 also that of other processes.
@@ -201,6 +202,7 @@ void ProgramRunner::State::work(int index) {
     SessionOptions chosen{threadsOf(index), options.trace};
     chosen.device = group->device();
     chosen.autotune = options.autotune;
+    chosen.explain = options.explain;
     if (options.pin) {
       chosen.processors = takeTurns(processors, firstThreadOf(index), threadsOf(index));
       stayOn(chosen.processors.front());
@@ -284,6 +286,9 @@ absl::Status ProgramRunner::State::perform(int index, unsigned now) {
     rank.issued = rank.session->issued();
     if (options.trace)
       rank.times = rank.session->times();
+    // Devices record steps in the second run.
+    if (options.explain && rank.runs < 2 && ++rank.runs == 2)
+      rank.calls = rank.session->calls();
     if (status.ok() && program->getPlan().numChecks > 0)
       status = takeReport(rank);
     if (!status.ok())
@@ -698,7 +703,8 @@ static std::string describeReferences(const Plan &plan, const std::set<size_t> &
                       first.name, "'; compile the model with --cpu native on this machine, or with --no-libraries");
 }
 
-/// Says that a rank takes memory beyond the plan's bounds. `call` is the first that does; it may be one of the prologue.
+/// Says that a rank takes memory beyond the plan's bounds. `call` is the first that does; it may be one of the
+/// prologue.
 static std::string describeExcess(int rank, int64_t bytes, const StepInfo *call) {
   if (bytes == 0)
     return {};

@@ -58,6 +58,8 @@ public:
   virtual std::vector<StepExecutorOr> createSteps(const RankMemory &memory, absl::Span<const StepInfo *const> steps,
                                                   bool inPrologue) = 0;
   virtual Mover &mover() = 0;
+  /// The nodes recorded so far (`Device::recordedNodes`).
+  virtual absl::StatusOr<std::optional<GraphNodes>> recordedNodes() { return std::nullopt; }
 
   /// The memory has been allocated, and outlives the transfer.
   virtual absl::StatusOr<std::unique_ptr<PortTransfer>> createUpload(const MemoryView &memory,

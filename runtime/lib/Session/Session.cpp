@@ -98,6 +98,8 @@ private:
   /// Runs the prologue and packs, but for what others do; `again`: only what they did not.
   absl::Status prepareOnce(bool again);
   absl::Status runSteps();
+  /// Notes what the step at `position` has added to what was recorded `before` it, which is brought up to date.
+  absl::Status noteNodes(size_t position, GraphNodes &before);
   absl::Status runStep(PreparedStep &step);
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const {
@@ -405,7 +407,21 @@ absl::Status ProgramSession::prepare() {
   if (absl::Status status = communicator.connect(); !status.ok())
     return status;
   stats.messageBytes = communicator.messageBytes();
-  return runPrologue();
+  if (absl::Status status = runPrologue(); !status.ok())
+    return status;
+  for (size_t i = 0; options.explain && i < steps.size(); ++i)
+    if (steps[i].executor)
+      callReports[i].library = steps[i].executor->report();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramSession::noteNodes(size_t position, GraphNodes &before) {
+  absl::StatusOr<std::optional<GraphNodes>> nodes = backend->recordedNodes();
+  if (nodes.ok() && *nodes) {
+    callReports[position].nodes = **nodes - before;
+    before = **nodes;
+  }
+  return nodes.status();
 }
 
 absl::Status ProgramSession::prepareOnce(bool again) {
@@ -510,11 +526,18 @@ absl::Status ProgramSession::runSteps() {
   // What does not run takes no time.
   auto begun = std::chrono::steady_clock::now();
   std::fill(stepTimes.begin(), stepTimes.end(), StepTime{begun, begun});
+  size_t next = 0;
+  GraphNodes recorded;
   return sequence.run([&](size_t position) {
     PreparedStep &step = steps[position];
+    // Another segment has a graph of its own.
+    if (position != std::exchange(next, position + 1))
+      recorded = {};
     if (options.trace)
       stepTimes[position].begin = std::chrono::steady_clock::now();
     absl::Status status = runStep(step);
+    if (status.ok() && options.explain)
+      status = noteNodes(position, recorded);
     if (options.trace) {
       // On CPUs a step takes as long as it keeps the rank's thread: what goes on besides, waits show.
       if (status.ok() && step.exchange && !backend->mover().doesAtOnce())

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_SESSION_STEPEXECUTOR_H
 #define DOVETAIL_RUNTIME_SESSION_STEPEXECUTOR_H
 
+#include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/Communicator.h"
 #include "dovetail/runtime/RankMemory.h"
 
@@ -53,6 +54,8 @@ public:
   /// What does a library call, once it is created: the library's name of its implementation, or that of the runtime's
   /// own kernels. Empty for all other steps.
   virtual std::string implementation() const { return {}; }
+  /// How a device's library does it. To be called after `pack`.
+  virtual LibraryCallReport report() const { return {}; }
   /// Whether the library has nothing but its reference implementation for it, which is slower by factors.
   virtual bool isReference() const { return false; }
 };

@@ -179,6 +179,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   }
   return CUBLAS_STATUS_SUCCESS;
 }
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algorithm,
+                                                    cublasLtMatmulAlgoConfigAttributes_t name, void *value, size_t size,
+                                                    size_t *written) {
+  uint32_t number = static_cast<uint32_t>(algorithm->data[0]);
+  uint32_t found = name == CUBLASLT_ALGO_CONFIG_ID ? 60 + number : name == CUBLASLT_ALGO_CONFIG_TILE_ID ? number : 0;
+  if (size != sizeof(found))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(value, &found, size);
+  *written = size;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoCapAttributes_t,
+                                                 void *value, size_t size, size_t *written) {
+  uint64_t flags = CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA;
+  if (size != sizeof(flags))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(value, &flags, size);
+  *written = size;
+  return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t layoutA, const void *b, cublasLtMatrixLayout_t layoutB,
                               const void *beta, const void *c, cublasLtMatrixLayout_t layoutC, void *d,

@@ -279,6 +279,7 @@ extern "C" {
 FakeCudnnLog *fakeCudnnLog() { return &theLog; }
 size_t cudnnGetVersion() { return 91301; }
 const char *cudnnGetErrorString(cudnnStatus_t) { return "a fake error"; }
+void cudnnGetLastErrorString(char *message, size_t size) { std::strncpy(message, "a fake reason", size); }
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
   *handle = reinterpret_cast<cudnnHandle_t>(new FakeHandle);
   return CUDNN_STATUS_SUCCESS;
@@ -324,6 +325,27 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBac
     *count = descriptor->plan == 0;
     if (descriptor->plan == 0)
       *static_cast<cudnnBackendNumericalNote_t *>(values) = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+    *static_cast<int64_t *>(values) = 40 + descriptor->plan;
+    *count = 1;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+    *count = descriptor->plan == 2;
+    if (descriptor->plan == 2)
+      *static_cast<cudnnBackendBehaviorNote_t *>(values) = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+    *count = 1;
+    static_cast<Descriptor **>(values)[0]->plan = descriptor->plan;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE:
+    *static_cast<cudnnBackendKnobType_t *>(values) = CUDNN_KNOB_TYPE_TILE_SIZE;
+    *count = 1;
+    return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE:
+    *static_cast<int64_t *>(values) = 10 * descriptor->plan;
+    *count = 1;
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
     *static_cast<int64_t *>(values) = workspaceBytes(descriptor->at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->plan);

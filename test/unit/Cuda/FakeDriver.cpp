@@ -16,6 +16,7 @@
 
 #include "Backend/cuda/PostOpKernels.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -43,6 +44,7 @@ using Graph = std::vector<std::function<void()>>;
 /// What streams do while they are captured.
 struct Capture {
   Graph graph;
+  std::vector<CUgraphNodeType> kinds;   ///< Of its nodes.
   std::vector<std::set<size_t>> before; ///< For each node of the graph, those that it directly comes after.
   CUstream origin;
   std::thread::id thread; ///< Where it began: it must end there.
@@ -111,7 +113,8 @@ std::shared_ptr<Capture> captureOf(CUstream stream) {
   return capture && !capture->isOver ? capture : nullptr;
 }
 
-CUresult perform(CUstream stream, std::function<void()> work) {
+/// Does work, or captures it as a node of a kind.
+CUresult perform(CUstream stream, std::function<void()> work, CUgraphNodeType kind = CU_GRAPH_NODE_TYPE_KERNEL) {
   if (contexts.empty())
     return CUDA_ERROR_INVALID_CONTEXT;
   {
@@ -122,6 +125,7 @@ CUresult perform(CUstream stream, std::function<void()> work) {
       auto *fake = reinterpret_cast<FakeStream *>(stream);
       capture->before.push_back(std::exchange(fake->last, {capture->graph.size()}));
       capture->graph.push_back(std::move(work));
+      capture->kinds.push_back(kind);
       return theLog.failure;
     }
   }
@@ -298,16 +302,18 @@ CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) {
-  return perform(stream, [=] {
+  auto copy = [=] {
     ++theLog.copies;
     std::memmove(reinterpret_cast<void *>(target), reinterpret_cast<void *>(source), bytes);
-  });
+  };
+  return perform(stream, copy, CU_GRAPH_NODE_TYPE_MEMCPY);
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   return perform(stream, [=] { function(data); });
 }
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {
-  return perform(stream, [=] { std::memset(reinterpret_cast<void *>(target), value, bytes); });
+  auto fill = [=] { std::memset(reinterpret_cast<void *>(target), value, bytes); };
+  return perform(stream, fill, CU_GRAPH_NODE_TYPE_MEMSET);
 }
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
   *stream = reinterpret_cast<CUstream>(new FakeStream);
@@ -376,6 +382,31 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   if (joined.size() != capture->graph.size())
     return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   *graph = reinterpret_cast<CUgraph>(new Graph(std::move(capture->graph)));
+  return CUDA_SUCCESS;
+}
+// As cuda.h renames it.
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                const CUgraphNode **, const CUgraphEdgeData **, size_t *count) {
+  std::lock_guard lock(captureMutex);
+  auto capture = captureOf(stream);
+  *status = !capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+            : capture->isInvalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *id = 1;
+  *count = 0;
+  *graph = capture ? reinterpret_cast<CUgraph>(&capture->kinds) : nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
+  std::lock_guard lock(captureMutex);
+  auto &kinds = *reinterpret_cast<std::vector<CUgraphNodeType> *>(graph);
+  for (size_t i = 0; nodes && i < std::min(*count, kinds.size()); ++i)
+    nodes[i] = reinterpret_cast<CUgraphNode>(kinds[i] + size_t(1));
+  *count = kinds.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type) {
+  *type = static_cast<CUgraphNodeType>(reinterpret_cast<size_t>(node) - 1);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {

@@ -11,6 +11,9 @@
 
 #include "Backend/common/DeviceStaging.h"
 #include "Backend/cuda/LibraryCalls.h"
+#include "Backend/cuda/Staging.h"
+
+#include "absl/strings/str_join.h"
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -108,6 +111,7 @@ protected:
     absl::Status status = (*call)->bind(scratch.get() + 64, packed.get());
     if (status.ok())
       status = (*call)->pack(*stream);
+    report = (*call)->report();
     cudnnLog->executions.clear();
     blasLog->executions.clear();
     return status.ok() ? (*call)->issue(*stream) : status;
@@ -121,7 +125,113 @@ protected:
   RankMemory memory{plan, 0};
   std::vector<std::shared_ptr<std::byte>> owned;
   CallBytes bytes;
+  LibraryCallReport report;
 };
+
+/// The candidates of a report, one a line: source, engine, settings, notes, layout, fused, workspace, status, reason.
+std::vector<std::string> linesOf(const LibraryCallReport &report) {
+  std::vector<std::string> lines;
+  for (const CallCandidate &candidate : report.candidates) {
+    std::string knobs;
+    for (const auto &[name, value] : candidate.knobs)
+      absl::StrAppend(&knobs, knobs.empty() ? "" : ",", name, "=", value);
+    lines.push_back(absl::StrCat(candidate.source, " ", candidate.engine, " [", knobs, "] [",
+                                 absl::StrJoin(candidate.notes, ","), "] ", candidate.layout, " ", candidate.fused, " ",
+                                 candidate.workspaceBytes, " ", statusName(candidate.status),
+                                 candidate.reason.empty() ? "" : ": ", candidate.reason));
+  }
+  return lines;
+}
+
+TEST_F(LibraryCalls, ReportsNameAllEngines) {
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_THAT(
+      linesOf(report),
+      ElementsAre("mode A 40 [TILE_SIZE=0] [TENSOR_CORE] direct 0 -1 rejected: tensor cores round f32, which --math "
+                  "f32 excludes",
+                  "mode A 41 [TILE_SIZE=10] [] direct 0 513 chosen",
+                  "mode A 42 [TILE_SIZE=20] [RUNTIME_COMPILATION] direct 0 -1 untried",
+                  "mode A 43 [TILE_SIZE=30] [] direct 0 -1 untried"));
+  ASSERT_TRUE(run(product, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
+  std::string rest = "STAGES_ID=0,SPLITK_NUM=0,REDUCTION_SCHEME=0,CTA_SWIZZLING=0,CUSTOM_OPTION=0] [FMA] direct 0 ";
+  EXPECT_THAT(linesOf(report), ElementsAre("heuristic 60 [TILE_ID=0," + rest + "1000 chosen",
+                                           "heuristic 61 [TILE_ID=1," + rest + "1001 untried",
+                                           "heuristic 62 [TILE_ID=2," + rest + "1002 untried"));
+}
+
+TEST_F(LibraryCalls, ReportsHaveTheTimesThatWereMeasured) {
+  for (size_t step : {convolution, product}) {
+    // Plan 1 and algorithm 1 fail, plan 2 and algorithm 2 take 2 ms.
+    cudnnLog->execute = blasLog->execute = [&](int way) {
+      log->clock += way == 2 ? 2 : 3;
+      return way != 1;
+    };
+    ASSERT_TRUE(run(step, {.autotune = true, .explain = true}).ok());
+    EXPECT_EQ(report.implementation, step == convolution ? "cudnn engine 42" : "cublaslt algorithm 62");
+    const CallCandidate &failed = report.candidates[1], &chosen = report.candidates[2];
+    EXPECT_EQ(failed.status, CallCandidate::Status::Failed);
+    EXPECT_THAT(failed.reason, testing::HasSubstr("a fake error"));
+    EXPECT_FALSE(failed.milliseconds);
+    EXPECT_EQ(chosen.status, CallCandidate::Status::Chosen);
+    EXPECT_FLOAT_EQ(chosen.milliseconds.value_or(0), 2);
+    const CallCandidate &other = report.candidates[step == convolution ? 3 : 0];
+    // Plan 3 needs more workspace than there is.
+    EXPECT_EQ(other.status, step == convolution ? CallCandidate::Status::Rejected : CallCandidate::Status::Usable);
+    EXPECT_EQ(other.milliseconds.value_or(0), step == convolution ? 0 : 3);
+  }
+}
+
+/// The library refuses a graph with a post-op, then the operand's place.
+TEST_F(LibraryCalls, ReportsHaveWhatWasGivenUp) {
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  call.postOps = {{PostOpKind::Relu}};
+  call.inputAccess[2] = layout::IndexExpr::loop(2) + layout::IndexExpr::loop(5) - 2;
+  call.form.windows[0].pad = 2;
+  ::setenv("FAKE_CUDNN_REFUSES", "fusion,asymmetric", 1);
+  absl::Status status = run(convolution, {.explain = true});
+  ::unsetenv("FAKE_CUDNN_REFUSES");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(report.postOps, 1);
+  EXPECT_EQ(report.fused, 0);
+  EXPECT_THAT(report.staged, ElementsAre("input"));
+  std::vector<std::string> lines = linesOf(report);
+  ASSERT_EQ(lines.size(), 7u) << absl::StrJoin(lines, "\n");
+  EXPECT_THAT(lines[0], testing::StartsWith("graph  [] [] direct 1 -1 failed: "));
+  EXPECT_THAT(lines[1], testing::StartsWith("graph  [] [] direct 0 -1 failed: "));
+  EXPECT_THAT(lines[2], testing::HasSubstr(" packed 1 -1 failed: "));
+  EXPECT_THAT(lines[4], testing::HasSubstr(" packed 0 513 chosen"));
+}
+
+TEST_F(LibraryCalls, NothingIsReportedUnasked) {
+  for (size_t step : {convolution, product}) {
+    ASSERT_TRUE(run(step).ok());
+    EXPECT_EQ(report.implementation, step == convolution ? "cudnn" : "cublaslt");
+    EXPECT_TRUE(report.candidates.empty());
+  }
+}
+
+TEST_F(LibraryCalls, RecordedNodesAreCounted) {
+  auto nodes = [&] {
+    absl::StatusOr<std::optional<GraphNodes>> found = device->recordedNodes(*stream);
+    return found.ok() && *found
+               ? absl::StrJoin({(*found)->kernels, (*found)->copies, (*found)->fills, (*found)->others}, " ")
+               : "none";
+  };
+  EXPECT_EQ(nodes(), "none");
+  LibraryCallOr call = createLibraryCall(handles, memory, plan.steps[product], {});
+  std::shared_ptr<std::byte> scratch = *context->allocate(2048);
+  ASSERT_TRUE(call.ok() && (*call)->bind(scratch.get(), nullptr).ok());
+  ASSERT_TRUE(device->beginCapture(*stream).ok());
+  EXPECT_EQ(nodes(), "0 0 0 0");
+  ASSERT_TRUE(issueZeros(*context, owned[0].get(), 16, *stream).ok());
+  EXPECT_EQ(nodes(), "0 0 1 0");
+  ASSERT_TRUE((*call)->issue(*stream).ok());
+  EXPECT_EQ(nodes(), "1 0 1 0");
+  ASSERT_TRUE(device->endCapture(*stream).ok());
+  EXPECT_EQ(nodes(), "none");
+}
 
 TEST_F(LibraryCalls, PlansOfTensorCoresNeedTheirMode) {
   cudnnLog->tensorCores = true;

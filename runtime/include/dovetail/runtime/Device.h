@@ -20,6 +20,7 @@
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/BoxCopy.h"
+#include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/RankMemory.h"
 #include "dovetail/runtime/Stream.h"
 
@@ -30,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,12 +108,15 @@ public:
   /// Called once after the prologue: what depends on constants alone.
   virtual absl::Status pack(DeviceStream &) { return absl::OkStatus(); }
   virtual absl::Status issue(DeviceStream &stream) = 0;
+  /// How the library does it, in full where it was prepared with `explain`. To be called after `pack`.
+  virtual LibraryCallReport report() const { return {}; }
 };
 
 /// What to know when a library call is prepared.
 struct LibraryCallOptions {
   bool inPrologue = false; ///< It runs once: nothing is worth packing or measuring.
   bool autotune = false;   ///< Measure the library's algorithms with `pack`, and from then on use the fastest.
+  bool explain = false;    ///< Collect what `report` says.
 };
 
 /// An open device, for one session.
@@ -151,6 +156,9 @@ public:
   virtual absl::Status beginCapture(DeviceStream &stream) = 0;
   /// What was recorded, to be issued as a whole. When `beginCapture` succeeded, this must be called.
   virtual absl::StatusOr<std::unique_ptr<DeviceWork>> endCapture(DeviceStream &stream) = 0;
+  /// The nodes recorded so far, those of streams that joined included; none if no capture is under way, or if the
+  /// device cannot tell. For reports: the time that it takes grows with the number of nodes.
+  virtual absl::StatusOr<std::optional<GraphNodes>> recordedNodes(DeviceStream &) { return std::nullopt; }
 };
 
 /// What a plug-in is.
@@ -171,7 +179,7 @@ struct DevicePlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t devicePluginVersion = 9;
+inline constexpr uint32_t devicePluginVersion = 10;
 
 /// The one symbol of a plug-in: `extern "C" const DevicePlugin *dovetailDevicePlugin()`.
 inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";

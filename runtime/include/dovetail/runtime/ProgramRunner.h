@@ -73,6 +73,7 @@ struct RunnerOptions {
   bool trace = false;
   /// Whether to measure the algorithms of a device's libraries when the ranks start, and to take the fastest.
   bool autotune = false;
+  bool explain = false; ///< As in `SessionOptions`.
   /// Whether each thread of the ranks stays on one of the processors that the caller's thread may run on. The caller's
   /// own thread is left alone.
   bool pin = false;

@@ -17,6 +17,8 @@
 #include "dovetail/runtime/MemoryView.h"
 #include "dovetail/runtime/Program.h"
 
+#include "dovetail/runtime/CallReport.h"
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -36,18 +38,8 @@ struct SessionOptions {
   bool trace = false; ///< Whether to record when each step begins and ends. On devices steps then wait for each other.
   int device = -1; ///< The device to use, of those that the program's plug-in has; negative: ranks share them evenly.
   bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
+  bool explain = false;  ///< Whether to collect what `CallReport` says of devices, which takes time at the start.
   std::vector<int> processors = {}; ///< One for each thread to stay on, the first for that of the session; or none.
-};
-
-/// What does a library call on a rank, and its memory in bytes; of other steps nothing.
-struct CallReport {
-  /// The library's name of its implementation, or that of the runtime's own kernels; empty for other steps.
-  std::string implementation = {};
-  /// Whether the library has nothing but its reference implementation, which is slower by factors.
-  bool isReference = false;
-  /// Memory while the call runs, and for packed weights: what it takes, and what is set aside for it.
-  int64_t scratchBytes = 0, scratchBound = 0, packedBytes = 0, packedBound = 0;
-  int64_t excessBytes = 0; ///< What is set aside beyond the plan's bounds, which the library does not keep to here.
 };
 
 /// What a session uses of the machine. Buffers of a device's inputs and outputs in memory of the host come on top.

@@ -46,6 +46,9 @@ struct StagedOperand {
 /// Whether operands stay where they are if the library may take them so, or lie packed and aligned.
 enum class StagingMode { Direct, Packed };
 
+/// The mode's name in reports.
+inline const char *layoutName(StagingMode mode) { return mode == StagingMode::Direct ? "direct" : "packed"; }
+
 /// The operands of a convolution of whole groups, whose result is not zero all over.
 struct ConvolutionStaging {
   ConvolutionStaging(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,

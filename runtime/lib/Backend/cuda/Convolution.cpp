@@ -34,6 +34,14 @@ public:
   absl::Status issue(DeviceStream &stream) override {
     return parts.forEach([&](ConvolutionPart &part) { return part.issue(stream); });
   }
+  LibraryCallReport report() const override {
+    LibraryCallReport report;
+    (void)parts.forEach([&](const ConvolutionPart &part) {
+      part.report(report);
+      return absl::OkStatus();
+    });
+    return report;
+  }
 
 private:
   std::shared_ptr<LibraryHandles> handles;

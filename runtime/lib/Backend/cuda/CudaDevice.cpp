@@ -216,11 +216,50 @@ public:
     return work;
   }
 
+  absl::StatusOr<std::optional<GraphNodes>> recordedNodes(DeviceStream &stream) override;
+
 private:
   std::shared_ptr<Context> context;
   std::shared_ptr<LibraryHandles> libraries;
   DeviceInfo deviceInfo;
 };
+
+absl::StatusOr<std::optional<GraphNodes>> CudaDevice::recordedNodes(DeviceStream &stream) {
+  const DriverApi &api = context->api;
+  if (!api.cuStreamGetCaptureInfo || !api.cuGraphGetNodes || !api.cuGraphNodeGetType)
+    return std::nullopt;
+  DeviceScope scope(*context);
+  CUstreamCaptureStatus state = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode *dependencies = nullptr;
+  const CUgraphEdgeData *edges = nullptr;
+  size_t count = 0;
+  absl::Status status =
+      context->check(api.cuStreamGetCaptureInfo(handleOf(stream), &state, &id, &graph, &dependencies, &edges, &count),
+                     "cuStreamGetCaptureInfo");
+  if (!status.ok())
+    return status;
+  if (state != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    return std::nullopt;
+  count = 0;
+  status = context->check(api.cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes");
+  std::vector<CUgraphNode> nodes(count);
+  if (status.ok() && count > 0)
+    status = context->check(api.cuGraphGetNodes(graph, nodes.data(), &count), "cuGraphGetNodes");
+  GraphNodes result;
+  for (size_t i = 0; status.ok() && i < count; ++i) {
+    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+    status = context->check(api.cuGraphNodeGetType(nodes[i], &type), "cuGraphNodeGetType");
+    (type == CU_GRAPH_NODE_TYPE_KERNEL   ? result.kernels
+     : type == CU_GRAPH_NODE_TYPE_MEMCPY ? result.copies
+     : type == CU_GRAPH_NODE_TYPE_MEMSET ? result.fills
+                                         : result.others) += 1;
+  }
+  if (!status.ok())
+    return status;
+  return result;
+}
 
 } // namespace
 

@@ -140,35 +140,47 @@ void CudnnGraph::addPointwise(const Pointwise &pointwise, int input, int operand
   operations.push_back(std::move(operation));
 }
 
-bool CudnnGraph::isAllowed(const CudnnDescriptor &config, MathMode mode) const {
+std::vector<cudnnBackendNumericalNote_t> CudnnGraph::numericalNotes(cudnnBackendDescriptor_t engine) const {
+  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  int64_t found = 0;
+  if (handles.cudnnApi().cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &found,
+                                                  notes.data()) != CUDNN_STATUS_SUCCESS)
+    return {CUDNN_NUMERICAL_NOTE_TYPE_COUNT};
+  notes.resize(std::min<int64_t>(found, CUDNN_NUMERICAL_NOTE_TYPE_COUNT));
+  return notes;
+}
+
+const char *CudnnGraph::brokenRule(const CudnnDescriptor &config, MathMode mode) const {
   const CudnnApi &api = handles.cudnnApi();
   CudnnDescriptor engine(api, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.get();
   int64_t found = 0;
   if (api.cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found,
                                    &raw) != CUDNN_STATUS_SUCCESS)
-    return false;
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  if (api.cudnnBackendGetAttribute(raw, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &found, notes) != CUDNN_STATUS_SUCCESS)
-    return false;
-  for (int64_t i = 0; i < std::min<int64_t>(found, CUDNN_NUMERICAL_NOTE_TYPE_COUNT); ++i)
-    switch (notes[i]) {
+    return "the library does not tell its engine";
+  for (cudnnBackendNumericalNote_t note : numericalNotes(raw))
+    switch (note) {
     // Every run, and every rank, gets the same bits.
     case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+      return "its results differ from run to run";
     case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      return "it rounds sums";
     case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+      return "it rounds operands";
     case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-      return false;
+      return "its Winograd tiles of 13x13 lose digits";
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
       // Tensor cores have no products of float32.
       if (type == CUDNN_DATA_FLOAT && mode == MathMode::F32)
-        return false;
+        return "tensor cores round f32, which --math f32 excludes";
       break;
+    case CUDNN_NUMERICAL_NOTE_TYPE_COUNT:
+      return "the library does not tell its notes";
     default:
       break;
     }
-  return true;
+  return nullptr;
 }
 
 absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count,
@@ -180,9 +192,12 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
   CudnnDescriptor query(api, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   query.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   query.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, heuristics);
+  const char *source = heuristics == CUDNN_HEUR_MODE_A ? "mode A" : "fallback";
   // What fails from here on means that there are no plans.
-  if (query.finalize() != CUDNN_STATUS_SUCCESS)
+  if (query.finalize() != CUDNN_STATUS_SUCCESS) {
+    note(source, nullptr, CallCandidate::Status::Failed, lastError());
     return absl::OkStatus();
+  }
   int64_t available = 0;
   if (api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
                                    &available, nullptr) != CUDNN_STATUS_SUCCESS)
@@ -197,23 +212,38 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
       api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, available,
                                    &available, raw.data()) != CUDNN_STATUS_SUCCESS)
     return absl::OkStatus();
-  for (int64_t i = 0; i < available && plans.size() < count; ++i) {
-    if (!isAllowed(offered[i], mode))
+  for (int64_t i = 0; i < available; ++i) {
+    if (plans.size() == count) {
+      if (!explains)
+        break;
+      note(source, &offered[i], CallCandidate::Status::Untried);
       continue;
+    }
+    if (const char *reason = brokenRule(offered[i], mode)) {
+      note(source, &offered[i], CallCandidate::Status::Rejected, reason);
+      continue;
+    }
     Plan made{{}, CudnnDescriptor(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
     made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, *handle);
     made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, offered[i]);
-    if (made.plan.finalize() != CUDNN_STATUS_SUCCESS)
-      continue;
     int64_t found = 0, needed = 0;
-    if (api.cudnnBackendGetAttribute(made.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-                                     &found, &needed) != CUDNN_STATUS_SUCCESS)
+    if (made.plan.finalize() != CUDNN_STATUS_SUCCESS ||
+        api.cudnnBackendGetAttribute(made.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                                     &found, &needed) != CUDNN_STATUS_SUCCESS) {
+      note(source, &offered[i], CallCandidate::Status::Failed, lastError());
       continue;
-    made.config = std::move(offered[i]);
-    if (needed <= workspace.most)
-      plans.push_back(std::move(made));
-    else
+    }
+    if (needed > workspace.most) {
+      note(source, &offered[i], CallCandidate::Status::Rejected,
+           absl::StrCat("the plan allows ", workspace.most, " bytes of workspace"), needed);
       workspace.refuse(needed);
+      continue;
+    }
+    made.candidate = candidates.size();
+    note(source, &offered[i], plans.empty() ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable, {},
+         needed);
+    made.config = std::move(offered[i]);
+    plans.push_back(std::move(made));
   }
   return absl::OkStatus();
 }
@@ -225,16 +255,21 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, Worksp
   DeviceScope scope(*handles.context);
   for (const std::vector<CudnnDescriptor> *list : {&tensors, &parts, &operations})
     for (const CudnnDescriptor &descriptor : *list)
-      if (descriptor.problem() != CUDNN_STATUS_SUCCESS)
+      if (descriptor.problem() != CUDNN_STATUS_SUCCESS) {
+        note("graph", nullptr, CallCandidate::Status::Failed,
+             absl::StrCat("an operation is refused: ", handles.cudnnApi().cudnnGetErrorString(descriptor.problem())));
         return false;
+      }
   graph = CudnnDescriptor(handles.cudnnApi(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const CudnnDescriptor &operation : operations)
     raw.push_back(operation.get());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, raw.data(), raw.size());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, *handle);
-  if (graph.finalize() != CUDNN_STATUS_SUCCESS)
+  if (graph.finalize() != CUDNN_STATUS_SUCCESS) {
+    note("graph", nullptr, CallCandidate::Status::Failed, lastError());
     return false;
+  }
   for (cudnnBackendHeurMode_t heuristics : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
     if (plans.empty())
       if (absl::Status status = addPlans(heuristics, mode, count, workspace); !status.ok())
@@ -272,9 +307,14 @@ absl::Status CudnnGraph::issue(DeviceStream &stream, const Plan &plan) {
 absl::Status CudnnGraph::issue(DeviceStream &stream) { return issue(stream, plans[best]); }
 
 absl::Status CudnnGraph::tune(DeviceStream &stream) {
-  absl::StatusOr<size_t> fastest =
+  absl::StatusOr<FastestWay> fastest =
       findFastest(*handles.context, stream, plans.size(), [&](size_t plan) { return issue(stream, plans[plan]); });
-  if (fastest.ok())
-    best = *fastest;
-  return fastest.status();
+  if (!fastest.ok())
+    return fastest.status();
+  best = fastest->number;
+  std::vector<CallCandidate *> measured;
+  for (size_t i = 0; explains && i < plans.size(); ++i)
+    measured.push_back(&candidates[plans[i].candidate]);
+  noteTimes(*fastest, measured);
+  return absl::OkStatus();
 }

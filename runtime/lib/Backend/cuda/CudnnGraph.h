@@ -17,6 +17,7 @@
 #include "Libraries.h"
 #include "Staging.h"
 
+#include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/Plan.h"
 
 #include <limits>
@@ -82,7 +83,9 @@ public:
     float alpha = 1;
   };
 
-  CudnnGraph(LibraryHandles &handles, cudnnDataType_t type) : handles(handles), type(type) {}
+  /// `explains`: candidates are kept for reports.
+  CudnnGraph(LibraryHandles &handles, cudnnDataType_t type, bool explains)
+      : handles(handles), type(type), explains(explains) {}
   ~CudnnGraph();
   CudnnGraph(const CudnnGraph &) = delete;
   CudnnGraph &operator=(const CudnnGraph &) = delete;
@@ -102,20 +105,36 @@ public:
   absl::Status issue(DeviceStream &stream);
   /// Runs each plan, and from then on uses the fastest.
   absl::Status tune(DeviceStream &stream);
+  /// The engines that the library offered, and what became of them. Their layout is not known here.
+  const std::vector<CallCandidate> &getCandidates() const { return candidates; }
+  /// The library and the engine of the plan that is used.
+  std::string implementation() const;
 
 private:
-  /// A plan, and what it keeps alive.
+  /// A plan, and what it keeps alive. If the graph explains, it has a candidate.
   struct Plan {
     CudnnDescriptor config, plan;
+    size_t candidate = 0;
   };
 
   /// Adds plans until there are `count`.
   absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, Workspace &workspace);
   absl::Status issue(DeviceStream &stream, const Plan &plan);
-  bool isAllowed(const CudnnDescriptor &config, MathMode mode) const;
+  /// Why an engine may not be used, null if it may.
+  const char *brokenRule(const CudnnDescriptor &config, MathMode mode) const;
+  std::vector<cudnnBackendNumericalNote_t> numericalNotes(cudnnBackendDescriptor_t engine) const;
+  /// An engine with its settings.
+  CallCandidate describe(const CudnnDescriptor &config) const;
+  /// Keeps a candidate; `config` is null where the library offers nothing.
+  void note(const char *source, const CudnnDescriptor *config, CallCandidate::Status status, std::string reason = {},
+            int64_t workspaceBytes = -1);
+  /// The library's words about its last failure.
+  std::string lastError() const;
 
   LibraryHandles &handles;
   cudnnDataType_t type;
+  bool explains;
+  std::vector<CallCandidate> candidates;
   std::vector<CudnnDescriptor> tensors, parts, operations;
   std::vector<Plan> plans;
   std::vector<int64_t> uids; ///< Of tensors that are not virtual.

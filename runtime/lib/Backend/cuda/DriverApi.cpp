@@ -39,6 +39,10 @@ absl::StatusOr<DriverApi> DriverApi::open() {
   if (!api.FUNCTION)                                                                                                   \
     return library->missing(DOVETAIL_NAME_OF(FUNCTION), found, needed);
   DOVETAIL_DRIVER_FUNCTIONS(DOVETAIL_DRIVER_FIND)
+#define DOVETAIL_DRIVER_FIND_OPTIONAL(FUNCTION)                                                                        \
+  api.FUNCTION = reinterpret_cast<decltype(api.FUNCTION)>(library->find(DOVETAIL_NAME_OF(FUNCTION)));
+  DOVETAIL_OPTIONAL_DRIVER_FUNCTIONS(DOVETAIL_DRIVER_FIND_OPTIONAL)
+#undef DOVETAIL_DRIVER_FIND_OPTIONAL
 #undef DOVETAIL_DRIVER_FIND
 #undef DOVETAIL_NAME_OF
   if (CUresult result = api.cuInit(0); result != CUDA_SUCCESS) {

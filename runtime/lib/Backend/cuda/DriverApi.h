@@ -80,10 +80,17 @@ inline constexpr int neededDriverVersion = 12000;
   X(cuGraphExecDestroy)                                                                                                \
   X(cuGraphDestroy)
 
+// For reports: older drivers lack some.
+#define DOVETAIL_OPTIONAL_DRIVER_FUNCTIONS(X)                                                                          \
+  X(cuStreamGetCaptureInfo)                                                                                            \
+  X(cuGraphGetNodes)                                                                                                   \
+  X(cuGraphNodeGetType)
+
 /// The driver, initialised.
 struct DriverApi {
 #define DOVETAIL_DRIVER_MEMBER(FUNCTION) decltype(&::FUNCTION) FUNCTION = nullptr;
   DOVETAIL_DRIVER_FUNCTIONS(DOVETAIL_DRIVER_MEMBER)
+  DOVETAIL_OPTIONAL_DRIVER_FUNCTIONS(DOVETAIL_DRIVER_MEMBER)
 #undef DOVETAIL_DRIVER_MEMBER
   int version = 0; ///< Of CUDA, such as 13000.
   std::string path;

@@ -30,6 +30,8 @@ namespace dovetail::runtime::cuda {
   X(cublasLtDestroy)                                                                                                   \
   X(cublasLtMatmul)                                                                                                    \
   X(cublasLtMatmulAlgoGetHeuristic)                                                                                    \
+  X(cublasLtMatmulAlgoConfigGetAttribute)                                                                              \
+  X(cublasLtMatmulAlgoCapGetAttribute)                                                                                 \
   X(cublasLtMatmulDescCreate)                                                                                          \
   X(cublasLtMatmulDescDestroy)                                                                                         \
   X(cublasLtMatmulDescSetAttribute)                                                                                    \
@@ -43,6 +45,7 @@ namespace dovetail::runtime::cuda {
 #define DOVETAIL_CUDNN_FUNCTIONS(X)                                                                                    \
   X(cudnnGetVersion)                                                                                                   \
   X(cudnnGetErrorString)                                                                                               \
+  X(cudnnGetLastErrorString)                                                                                           \
   X(cudnnCreate)                                                                                                       \
   X(cudnnDestroy)                                                                                                      \
   X(cudnnSetStream)                                                                                                    \

@@ -32,6 +32,7 @@ public:
       status = stream.synchronize();
     return status.ok() ? status : annotate(status, name);
   }
+  LibraryCallReport report() const override { return call->report(); }
 
 private:
   std::unique_ptr<DeviceLibraryCall> call;

@@ -38,6 +38,7 @@ public:
   absl::Status bind(std::byte *scratchMemory, std::byte *packed) override;
   absl::Status pack(DeviceStream &stream) override;
   absl::Status issue(DeviceStream &stream) override;
+  LibraryCallReport report() const override;
 
 private:
   /// Elements between neighbours of a dimension of the result.
@@ -45,6 +46,10 @@ private:
   absl::StatusOr<bool> plan(StagingMode mode);
   absl::StatusOr<bool> planCall(size_t fused, MatrixProduct product);
   void planBatch(MatrixProduct &product, const PostOpOperand *added);
+  /// Keeps nothing of the library's call but its candidates.
+  void giveUpCall();
+  /// The candidates of the library's call, as those of this step.
+  std::vector<CallCandidate> currentCandidates() const;
 
   std::shared_ptr<LibraryHandles> handles;
   const RankMemory &memory;
@@ -57,6 +62,9 @@ private:
   std::unique_ptr<DeviceWork> copyA, copyB;
   std::byte *workspace = nullptr;
   std::unique_ptr<MatrixCall> matrixCall;
+  StagingMode plannedMode = StagingMode::Direct;
+  size_t fusedOps = 0;                   ///< How many of the post-ops are the library's.
+  std::vector<CallCandidate> candidates; ///< Of calls that were given up.
   BatchLoops<4> calls; ///< Batch dimensions that the library does not know, with strides of a, b, c and d.
   std::optional<size_t> bias, added;
   const std::byte *addedData = nullptr;
@@ -137,11 +145,32 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
     }
   }
   planBatch(product, operand ? &*operand : nullptr);
-  matrixCall = std::make_unique<MatrixCall>(*handles, product);
+  giveUpCall();
+  fusedOps = fused;
+  matrixCall = std::make_unique<MatrixCall>(*handles, product, options.explain);
   return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, allowed);
 }
 
+std::vector<CallCandidate> MatMulStep::currentCandidates() const {
+  std::vector<CallCandidate> current = matrixCall->getCandidates();
+  for (CallCandidate &candidate : current) {
+    candidate.layout = layoutName(plannedMode);
+    candidate.fused = static_cast<int64_t>(fusedOps);
+  }
+  return current;
+}
+
+void MatMulStep::giveUpCall() {
+  if (!matrixCall)
+    return;
+  for (CallCandidate &candidate : currentCandidates())
+    candidates.push_back(std::move(candidate));
+  matrixCall.reset();
+}
+
 absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
+  giveUpCall();
+  plannedMode = mode;
   const Box &outBox = geometry.outBox, &aBox = geometry.aBox;
   for (size_t fused = call.postOps.size();; --fused) {
     staging.emplace(memory, call, geometry, mode, fused);
@@ -194,6 +223,21 @@ absl::Status MatMulStep::prepare() {
       absl::StrCat("cuBLASLt ", handles->cublasLtApi().version, " on ", handles->context->label(),
                    " has no algorithm for ", elementTypeName(output.type), " matrices of ", outBox.str(),
                    "; compile the model with --no-libraries, which uses generated kernels instead"));
+}
+
+LibraryCallReport MatMulStep::report() const {
+  LibraryCallReport report;
+  report.postOps = static_cast<int64_t>(call.postOps.size());
+  if (!matrixCall)
+    return report;
+  report.implementation = matrixCall->implementation();
+  report.fused = static_cast<int64_t>(fusedOps);
+  for (const std::vector<CallCandidate> &list : {candidates, currentCandidates()})
+    report.candidates.insert(report.candidates.end(), list.begin(), list.end());
+  report.addStaged(staging->a.isStaged, "a");
+  report.addStaged(staging->b.isStaged, "b");
+  report.addStaged(staging->output.isStaged, "output");
+  return report;
 }
 
 absl::Status MatMulStep::bind(std::byte *scratchMemory, std::byte *) {

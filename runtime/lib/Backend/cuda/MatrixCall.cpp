@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -163,6 +164,67 @@ absl::StatusOr<std::vector<MatrixCall::Algorithm>> MatrixCall::ask(size_t count,
   return algorithms;
 }
 
+CallCandidate MatrixCall::describe(const Algorithm &algorithm) const {
+  const CublasLtApi &api = handles.cublasLtApi();
+  CallCandidate candidate;
+  candidate.source = "heuristic";
+  candidate.workspaceBytes = static_cast<int64_t>(algorithm.workspace);
+  size_t written = 0;
+  auto get = [&](cublasLtMatmulAlgoConfigAttributes_t name, auto &value) {
+    return api.cublasLtMatmulAlgoConfigGetAttribute(&algorithm.algorithm, name, &value, sizeof(value), &written) ==
+           CUBLAS_STATUS_SUCCESS;
+  };
+  int32_t number = 0;
+  if (get(CUBLASLT_ALGO_CONFIG_ID, number))
+    candidate.engine = absl::StrCat(number);
+  uint32_t setting = 0;
+  for (auto [name, text] : {std::pair(CUBLASLT_ALGO_CONFIG_TILE_ID, "TILE_ID"),
+                            {CUBLASLT_ALGO_CONFIG_STAGES_ID, "STAGES_ID"},
+                            {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, "SPLITK_NUM"},
+                            {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, "REDUCTION_SCHEME"},
+                            {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, "CTA_SWIZZLING"},
+                            {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, "CUSTOM_OPTION"}})
+    if (setting = 0; get(name, setting))
+      candidate.knobs.emplace_back(text, setting);
+  uint64_t flags = 0;
+  if (api.cublasLtMatmulAlgoCapGetAttribute(&algorithm.algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags,
+                                            sizeof(flags), &written) == CUBLAS_STATUS_SUCCESS)
+    for (auto [flag, text] : {std::pair(CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"),
+                              {CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA, "HMMA"},
+                              {CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA, "DMMA"},
+                              {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "INPUT_TF32"},
+                              {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F, "ACCUMULATOR_16F"}})
+      if (flags & flag)
+        candidate.notes.emplace_back(text);
+  return candidate;
+}
+
+void MatrixCall::explain(const std::vector<Algorithm> &others, CallCandidate::Status status,
+                         const std::string &reason) {
+  for (size_t i = 0; i < algorithms.size(); ++i) {
+    candidates.push_back(describe(algorithms[i]));
+    candidates.back().status = i == best ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable;
+  }
+  auto isSame = [](const CallCandidate &one, const CallCandidate &other) {
+    return one.engine == other.engine && one.knobs == other.knobs && one.workspaceBytes == other.workspaceBytes;
+  };
+  for (const Algorithm &algorithm : others) {
+    CallCandidate candidate = describe(algorithm);
+    candidate.status = status;
+    candidate.reason = reason;
+    if (std::none_of(candidates.begin(), candidates.end(),
+                     [&](const CallCandidate &known) { return isSame(known, candidate); }))
+      candidates.push_back(std::move(candidate));
+  }
+}
+
+std::string MatrixCall::implementation() const {
+  if (algorithms.empty())
+    return {};
+  std::string number = explains ? candidates[best].engine : std::string();
+  return absl::StrCat("cublaslt", number.empty() ? "" : absl::StrCat(" algorithm ", number));
+}
+
 absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, Workspace &workspace) {
   if (absl::Status status = handles.cublasLt().status(); !status.ok())
     return status;
@@ -179,13 +241,21 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, Workspace &
     return found.status();
   algorithms = *std::move(found);
   std::erase_if(algorithms, [&](const Algorithm &algorithm) { return algorithm.workspace > most; });
-  if (!algorithms.empty())
-    return true;
+  if (!algorithms.empty()) {
+    if (!explains)
+      return true;
+    absl::StatusOr<std::vector<Algorithm>> others = ask(tunedWays, most);
+    if (others.ok())
+      explain(*others, CallCandidate::Status::Untried, {});
+    return others.ok() ? absl::StatusOr<bool>(true) : others.status();
+  }
   absl::StatusOr<std::vector<Algorithm>> larger = ask(1, std::numeric_limits<size_t>::max());
   if (!larger.ok())
     return larger.status();
   if (!larger->empty())
     workspace.refuse(static_cast<int64_t>(larger->front().workspace));
+  if (explains)
+    explain(*larger, CallCandidate::Status::Rejected, absl::StrCat("the plan allows ", most, " bytes of workspace"));
   return false;
 }
 
@@ -216,10 +286,15 @@ absl::Status MatrixCall::issue(DeviceStream &stream, const void *a, const void *
 
 absl::Status MatrixCall::tune(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
                               void *workspaceMemory) {
-  absl::StatusOr<size_t> fastest = findFastest(*handles.context, stream, algorithms.size(), [&](size_t number) {
+  absl::StatusOr<FastestWay> fastest = findFastest(*handles.context, stream, algorithms.size(), [&](size_t number) {
     return issue(stream, a, b, c, d, workspaceMemory, algorithms[number]);
   });
-  if (fastest.ok())
-    best = *fastest;
-  return fastest.status();
+  if (!fastest.ok())
+    return fastest.status();
+  best = fastest->number;
+  std::vector<CallCandidate *> measured;
+  for (size_t i = 0; explains && i < algorithms.size(); ++i)
+    measured.push_back(&candidates[i]);
+  noteTimes(*fastest, measured);
+  return absl::OkStatus();
 }

@@ -16,6 +16,7 @@
 #include "Libraries.h"
 #include "Staging.h"
 
+#include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/Plan.h"
 
 #include <vector>
@@ -36,7 +37,9 @@ struct MatrixProduct {
 
 class MatrixCall {
 public:
-  MatrixCall(LibraryHandles &handles, const MatrixProduct &product) : handles(handles), product(product) {}
+  /// `explains`: candidates are kept for reports.
+  MatrixCall(LibraryHandles &handles, const MatrixProduct &product, bool explains)
+      : handles(handles), product(product), explains(explains) {}
   ~MatrixCall();
   MatrixCall(const MatrixCall &) = delete;
   MatrixCall &operator=(const MatrixCall &) = delete;
@@ -52,6 +55,10 @@ public:
   }
   /// Runs each algorithm, and from then on uses the fastest.
   absl::Status tune(DeviceStream &stream, const void *a, const void *b, const void *c, void *d, void *workspaceMemory);
+  /// The algorithms that the library offered, and what became of them. Their layout is not known here.
+  const std::vector<CallCandidate> &getCandidates() const { return candidates; }
+  /// The library and the algorithm that is used.
+  std::string implementation() const;
 
 private:
   struct Algorithm {
@@ -66,9 +73,15 @@ private:
   absl::Status describe(MathMode mode);
   /// The algorithms that the library recommends, at most `count`; none if it has none.
   absl::StatusOr<std::vector<Algorithm>> ask(size_t count, size_t mostWorkspace) const;
+  /// An algorithm with its settings.
+  CallCandidate describe(const Algorithm &algorithm) const;
+  /// Makes candidates of the algorithms, which come first and in their order, and of `others`.
+  void explain(const std::vector<Algorithm> &others, CallCandidate::Status status, const std::string &reason);
 
   LibraryHandles &handles;
   MatrixProduct product;
+  bool explains;
+  std::vector<CallCandidate> candidates; ///< At first those of `algorithms`.
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutC = nullptr, layoutD = nullptr;
   std::vector<Algorithm> algorithms;

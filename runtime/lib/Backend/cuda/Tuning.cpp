@@ -56,8 +56,9 @@ private:
 
 } // namespace
 
-absl::StatusOr<size_t> dovetail::runtime::cuda::findFastest(const Context &context, DeviceStream &stream, size_t count,
-                                                            absl::FunctionRef<absl::Status(size_t)> issue) {
+absl::StatusOr<FastestWay> dovetail::runtime::cuda::findFastest(const Context &context, DeviceStream &stream,
+                                                                size_t count,
+                                                                absl::FunctionRef<absl::Status(size_t)> issue) {
   DeviceScope scope(context);
   Stopwatch watch(context, stream);
   if (absl::Status status = watch.create(); !status.ok())
@@ -65,6 +66,7 @@ absl::StatusOr<size_t> dovetail::runtime::cuda::findFastest(const Context &conte
   std::optional<size_t> winner;
   float least = 0;
   absl::Status problem;
+  std::vector<absl::StatusOr<double>> times;
   for (size_t way = 0; way < count; ++way) {
     absl::Status issued = issue(way); // Libraries load code with the first use.
     if (absl::Status status = watch.start(); !status.ok())
@@ -75,10 +77,27 @@ absl::StatusOr<size_t> dovetail::runtime::cuda::findFastest(const Context &conte
     if (!time.ok())
       return time.status();
     problem.Update(issued);
+    times.push_back(issued.ok() ? absl::StatusOr<double>(*time / repetitions) : issued);
     if (issued.ok() && (!winner || *time < least)) {
       winner = way;
       least = *time;
     }
   }
-  return winner ? absl::StatusOr<size_t>(*winner) : problem;
+  if (!winner)
+    return problem;
+  return FastestWay{*winner, std::move(times)};
+}
+
+void dovetail::runtime::cuda::noteTimes(const FastestWay &fastest, absl::Span<CallCandidate *const> candidates) {
+  for (size_t way = 0; way < candidates.size(); ++way) {
+    CallCandidate &candidate = *candidates[way];
+    const absl::StatusOr<double> &time = fastest.milliseconds[way];
+    candidate.status = !time.ok()              ? CallCandidate::Status::Failed
+                       : way == fastest.number ? CallCandidate::Status::Chosen
+                                               : CallCandidate::Status::Usable;
+    if (time.ok())
+      candidate.milliseconds = *time;
+    else
+      candidate.reason = std::string(time.status().message());
+  }
 }

@@ -15,18 +15,32 @@
 
 #include "Context.h"
 
+#include "dovetail/runtime/CallReport.h"
+
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+
+#include <vector>
 
 namespace dovetail::runtime::cuda {
 
 /// Plans or algorithms to measure for a call.
 inline constexpr size_t tunedWays = 8;
 
+/// The best of several ways to do the same.
+struct FastestWay {
+  size_t number;
+  std::vector<absl::StatusOr<double>> milliseconds; ///< Of one run of each way, or the error that it ended with.
+};
+
 /// Measures `count` ways to do the same, each the same number of times after one run that does not count, and returns
 /// the fastest; of equal ones the first. `issue` issues one way once. Those that it fails for are left out. Errors:
 /// what is wrong with the first way when all fail, or with the device.
-absl::StatusOr<size_t> findFastest(const Context &context, DeviceStream &stream, size_t count,
-                                   absl::FunctionRef<absl::Status(size_t)> issue);
+absl::StatusOr<FastestWay> findFastest(const Context &context, DeviceStream &stream, size_t count,
+                                       absl::FunctionRef<absl::Status(size_t)> issue);
+
+/// Writes down what was measured; `candidates` has the candidate of each way.
+void noteTimes(const FastestWay &fastest, absl::Span<CallCandidate *const> candidates);
 
 } // namespace dovetail::runtime::cuda
 

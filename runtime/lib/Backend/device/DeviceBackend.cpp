@@ -99,6 +99,7 @@ public:
   absl::Status bind(std::byte *scratch) override { return call->bind(scratch, packed); }
   absl::Status pack() override { return call->pack(stream); }
   absl::Status run() override { return call->issue(stream); }
+  LibraryCallReport report() const override { return call->report(); }
 
 private:
   std::unique_ptr<DeviceLibraryCall> call;
@@ -109,7 +110,8 @@ private:
 
 class DeviceBackend : public Backend {
 public:
-  DeviceBackend(std::unique_ptr<Device> device, bool autotune) : device(std::move(device)), autotune(autotune) {}
+  DeviceBackend(std::unique_ptr<Device> device, const SessionOptions &options)
+      : device(std::move(device)), autotune(options.autotune), explain(options.explain) {}
 
   absl::Status prepare(const Program &program);
 
@@ -127,6 +129,7 @@ public:
   std::vector<StepExecutorOr> createSteps(const RankMemory &memory, absl::Span<const StepInfo *const> steps,
                                           bool inPrologue) override;
   Mover &mover() override { return *deviceMover; }
+  absl::StatusOr<std::optional<GraphNodes>> recordedNodes() override { return device->recordedNodes(*steps); }
   absl::StatusOr<std::unique_ptr<PortTransfer>> createUpload(const MemoryView &memory,
                                                              const layout::Box &box) override {
     return createDeviceTransfer(*device, *steps, memory, box, /*isInput=*/true);
@@ -140,7 +143,7 @@ public:
 private:
   StepExecutorOr createStep(const RankMemory &memory, const StepInfo &step, bool inPrologue);
   std::unique_ptr<Device> device;
-  bool autotune;
+  bool autotune, explain;
   std::unique_ptr<DeviceStream> steps, moves;
   std::unique_ptr<DeviceCode> code; ///< Null when the program has no kernels.
   std::unique_ptr<DeviceMover> deviceMover;
@@ -207,7 +210,7 @@ StepExecutorOr DeviceBackend::createStep(const RankMemory &memory, const StepInf
   if (!bytes.ok())
     return bytes.status();
   absl::StatusOr<std::unique_ptr<DeviceLibraryCall>> call =
-      device->prepareLibraryCall(memory, step, {inPrologue, autotune});
+      device->prepareLibraryCall(memory, step, {inPrologue, autotune, explain});
   if (!call.ok())
     return call.status();
   if (!*call)
@@ -244,7 +247,7 @@ absl::StatusOr<std::unique_ptr<Backend>> dovetail::runtime::createDeviceBackend(
       (*plugin)->openDevice(options.device >= 0 ? options.device : rank % *count);
   if (!device.ok())
     return device.status();
-  auto backend = std::make_unique<DeviceBackend>(*std::move(device), options.autotune);
+  auto backend = std::make_unique<DeviceBackend>(*std::move(device), options);
   if (absl::Status status = backend->prepare(program); !status.ok())
     return status;
   return backend;

@@ -291,3 +291,36 @@ TEST(MatMul, RandomCasesOf16Bits) {
       check(seed, type);
     }
 }
+
+/// Devices say what a step adds to their graph, once that is recorded, and what their libraries offer.
+TEST(MatMul, StepsAreExplained) {
+  PlanBuilder builder({1});
+  uint32_t a = builder.value({6, 5}, sharding(2)), b = builder.value({5, 7}, sharding(2)),
+           out = builder.value({6, 7}, sharding(2));
+  builder.input("a", a);
+  builder.input("b", b);
+  MatMulStep call;
+  call.a = a;
+  call.b = b;
+  call.output = out;
+  builder.library(std::move(call));
+  builder.output("out", out);
+  runtime::RunnerOptions options;
+  options.explain = true;
+  options.autotune = std::getenv("DOVETAIL_TEST_AUTOTUNE") != nullptr;
+  auto runner = runtime::ProgramRunner::create(builder.program(), options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  std::vector<float> left(30, 1), right(35, 1), result(42);
+  std::vector<runtime::FullTensor> in = {{left.data(), runtime::ElementType::F32, {6, 5}},
+                                         {right.data(), runtime::ElementType::F32, {5, 7}}},
+                                   all = {{result.data(), runtime::ElementType::F32, {6, 7}}};
+  for (int run = 0; run < 2; ++run)
+    ASSERT_TRUE((*runner)->run(in, all).ok());
+  const runtime::CallReport &report = (*runner)->calls(0)[0];
+  bool isCuda = builder.plan.target == "cuda";
+  ASSERT_EQ(report.nodes.has_value(), isCuda);
+  EXPECT_EQ(report.library.implementation.empty(), !isCuda);
+  EXPECT_EQ(report.library.candidates.empty(), !isCuda);
+  if (isCuda)
+    EXPECT_EQ(report.nodes->kernels, 1);
+}
