@@ -73,7 +73,7 @@ Shape::Shape(plan::ConvolutionOp call, const layout::Box &loops) : form(*call.ge
 
 /// Of a depthwise convolution, `results` of a row are computed together, which have all padding between them.
 static bool isSlowDepthwise(const Shape &shape, int64_t results) {
-  results = std::min(results, shape.columns);
+  results = std::max<int64_t>(std::min(results, shape.columns), 1);
   int64_t left = shape.columns % results * shape.form.windows.back().stride;
   return shape.dims != 2 || shape.reachesOut || shape.padBefore > results || shape.padBehind - left > results;
 }

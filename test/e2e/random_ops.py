@@ -6,7 +6,8 @@
     random_ops.py --seed 4711 --count 1       one case again
     random_ops.py --op Conv --count 500       one operator
     random_ops.py --fixed                     the fixed cases
-    random_ops.py --cpu x86-64-v3             kernels for another CPU than the host's
+    random_ops.py --cpu x86-64-v3             code generated for another CPU than the host's
+    DOVETAIL_MAX_CPU=x86-64-v3 random_ops.py  as on an older CPU: kernels of the runtime, too
     random_ops.py --oracle-only               checks the generators themselves: no compiler needed
 """
 

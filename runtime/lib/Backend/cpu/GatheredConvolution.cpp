@@ -176,7 +176,7 @@ int64_t GatheredConvolution::threadBytes() const {
 void GatheredConvolution::limitScratch(int64_t bytes) {
   bytes -= operands.packOnce ? 0 : weightBytes();
   for (Phase &phase : phases)
-    while (phase.task.blockRows > 1 && alignedSize(scratchOf(phase.task)) > bytes)
+    while (phase.task.blockRows > 1 && alignedSize(scratchOf(phase.task)) * numThreads() > bytes)
       phase.task.blockRows = phase.task.blockRows / 2;
 }
 

@@ -389,6 +389,10 @@ constexpr int pixelsOf(LaneKind kind, int vectors) {
     return elementsOfVector == 16 ? 12 : 8;
   return vectors > 1 ? rowsOfProduct : 12;
 }
+/// The most of all kinds.
+constexpr int mostPixels = 12;
+static_assert(pixelsOf(LaneKind::One, 1) <= mostPixels && pixelsOf(LaneKind::One, vectorsOfOne) <= mostPixels &&
+              pixelsOf(LaneKind::Groups, 1) <= mostPixels && pixelsOf(LaneKind::Depthwise, 1) <= mostPixels);
 
 using LaneTile = void (*)(const GatheredTask &task, const float *input, int64_t step, const LaneTap *taps,
                           int64_t numTaps, const int64_t *offsets, const float *weights, const Lanes &lanes);
@@ -481,7 +485,7 @@ void runLanes(const GatheredTask &task, int64_t begin, int64_t end, int64_t firs
           }
         }
       for (int64_t parts = (to - at + most - 1) / most; parts > 0; --parts) {
-        int64_t pixels = (to - at + parts - 1) / parts, offsets[12];
+        int64_t pixels = (to - at + parts - 1) / parts, offsets[mostPixels];
         const float *input = task.input + place.image * task.inputImage + at * step;
         for (int64_t pixel = 0; pixel < pixels; ++pixel, place.advance(1))
           offsets[pixel] = place.outputOffset();
