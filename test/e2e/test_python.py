@@ -4,6 +4,7 @@
 import concurrent.futures
 import contextlib
 import json
+import multiprocessing
 import os
 
 import numpy as np
@@ -149,6 +150,36 @@ def test_threads_stay_on_processors(dovetail, model, inputs):
         _check(program.run(inputs, threads=2, pin=pin), inputs)
         assert sorted(mask for thread, mask in masks().items() if thread not in before) == sorted(expected)
     assert sorted(os.sched_getaffinity(0)) == allowed
+
+
+def _run_forked(dovetail, program, model, inputs, queue):
+    for _ in range(2):
+        try:
+            program.run(inputs)
+            queue.put("it ran")
+        except dovetail.DovetailError as error:
+            queue.put((error.code, str(error)))
+    # Its own program runs.
+    _check(dovetail.compile(model, mesh={"y": 2}).run(inputs), inputs)
+    queue.put("done")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_processes(dovetail, model, inputs):
+    """Workers of a DataLoader are forked, by default: they do not have the threads of ranks."""
+    program = dovetail.compile(model, mesh={"y": 2})
+    _check(program.run(inputs), inputs)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_run_forked, args=(dovetail, program, model, inputs, queue), daemon=True)
+    child.start()
+    for _ in range(2):
+        code, message = queue.get(timeout=60)
+        assert code == 2 and f"was forked from process {os.getpid()}" in message and "'spawn'" in message
+    assert queue.get(timeout=60) == "done"
+    child.join(60)
+    assert child.exitcode == 0
+    _check(program.run(inputs), inputs)
 
 
 def test_threads_share_a_program(dovetail, model, inputs):

@@ -118,7 +118,8 @@ static FailureOr<std::vector<char>> link(Location location, ArrayRef<char> objec
 
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  const char *arguments[] = {"ld.lld",           "-shared", "--strip-all",  "-soname",
+  // One thread suffices for one file. LLVM keeps those of a pool, which a process that is forked later does not have.
+  const char *arguments[] = {"ld.lld",           "-shared", "--strip-all",  "--threads=1", "-soname",
                              "dovetail-kernels", "-o",      output.c_str(), input.c_str()};
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)

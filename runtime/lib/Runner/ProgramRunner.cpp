@@ -33,6 +33,7 @@
 #include <system_error>
 #include <thread>
 #include <tuple>
+#include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -96,6 +97,11 @@ struct ProgramRunner::State {
     return first;
   }
   bool isFirst() const { return own.front() == 0; }
+  /// Whether this process was forked from the one that has the ranks' threads.
+  bool isForked() const { return ::getpid() != process; }
+  using Call = std::unique_lock<std::mutex>;
+  /// Begins a call. Errors: INVALID_ARGUMENT in a forked process, where other threads may have held any lock.
+  absl::StatusOr<Call> enter();
   /// Makes the communicators of this process's ranks.
   absl::Status connect();
   /// The body of a rank's thread.
@@ -157,6 +163,7 @@ struct ProgramRunner::State {
   std::mutex callMutex;
   std::shared_ptr<const Program> program;
   RunnerOptions options;
+  const pid_t process = ::getpid(); ///< That has the ranks.
   std::unique_ptr<RankGroup> group;
   std::vector<int> own;        ///< The ranks of this process.
   std::vector<int> processors; ///< Those that the caller may run on.
@@ -429,6 +436,14 @@ absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ProgramRunner::State::Call> ProgramRunner::State::enter() {
+  if (isForked())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this process was forked from process ", process, ", which started the program, and has no threads ",
+        "of its ranks; start workers by 'spawn' or 'forkserver', or load the program after the fork"));
+  return Call(callMutex);
+}
+
 absl::Status ProgramRunner::State::getFailure() {
   std::lock_guard lock(failureMutex);
   return failure;
@@ -548,6 +563,11 @@ absl::StatusOr<std::unique_ptr<ProgramRunner>> ProgramRunner::create(std::shared
 }
 
 ProgramRunner::~ProgramRunner() {
+  if (state->isForked()) {
+    // Threads that are not there cannot be waited for: all that they used stays until this process ends.
+    new std::shared_ptr<State>(std::move(state));
+    return;
+  }
   // Without a failure every rank is idle and stops at once; with one, some may still be at a task.
   bool failed = !state->getFailure().ok();
   state->begin(Stop);
@@ -577,7 +597,9 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
   if (steps > 1 && !state->program->getPlan().hasFeedback())
     return absl::InvalidArgumentError(absl::StrCat("all of ", steps, " steps would be the same, as no output is fed ",
                                                    "back to an input; compile the model with --feedback OUT:IN"));
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   state->take(inputs, outputs);
   absl::Status status;
   for (int64_t step = 0; step < steps && status.ok(); ++step) {
@@ -596,14 +618,18 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
 }
 
 absl::Status ProgramRunner::run(PortParts &parts) {
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   if (absl::Status status = state->take(parts); !status.ok())
     return status;
   return state->runOnce(Scatter | Run | Gather);
 }
 
 absl::Status ProgramRunner::proceed(PortParts &parts) {
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   if (!state->hasRun)
     return absl::InvalidArgumentError("there is no run to go on after: the first one is given all inputs");
   if (absl::Status status = state->take(parts); !status.ok())
@@ -631,7 +657,9 @@ absl::Status ProgramRunner::runLocal(absl::Span<const FullTensor> inputs, absl::
     return status;
   if (absl::Status status = checkLocalTensors("output", plan, plan.outputs, outputs, state->own, device); !status.ok())
     return status;
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   state->take(inputs, outputs, nullptr);
   state->areLocal = true;
   return state->runOnce(Scatter | Run | Gather);
@@ -641,13 +669,17 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(absl::Span<const
                                                                 absl::Span<const FullTensor> outputs) {
   if (absl::Status status = state->check(inputs, outputs); !status.ok())
     return status;
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   state->take(inputs, outputs);
   return state->measure();
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::measure(PortParts &parts) {
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   if (absl::Status status = state->take(parts); !status.ok())
     return status;
   return state->measure();
@@ -671,13 +703,17 @@ absl::StatusOr<std::chrono::nanoseconds> ProgramRunner::State::measure() {
 }
 
 absl::Status ProgramRunner::finish() {
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   absl::Status status = state->getFailure();
   return status.ok() ? state->group->meet() : status;
 }
 
 absl::StatusOr<std::vector<std::string>> ProgramRunner::share(std::string own) {
-  std::lock_guard call(state->callMutex);
+  absl::StatusOr<State::Call> call = state->enter();
+  if (!call.ok())
+    return call.status();
   if (absl::Status status = state->getFailure(); !status.ok())
     return status;
   return state->group->share(std::move(own));
