@@ -65,9 +65,9 @@ void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
       .add_option(
           "--comm", arguments.communicator,
           "How ranks communicate: local (threads of this process), mpi (each process that mpirun or srun starts is a "
-          "rank), nccl (each process is a rank with a GPU), or another transport that `devices` lists")
-      ->type_name("NAME")
-      ->capture_default_str();
+          "rank), nccl (each process is a rank with a GPU), or another transport that `devices` lists. Default: local; "
+          "in one of several processes of mpirun or torchrun nccl for GPUs, and of mpirun mpi for CPUs")
+      ->type_name("NAME");
   command.add_option("--device", arguments.device, "The device for this process's ranks; by default they take turns")
       ->type_name("N");
   command.add_option("--rank", arguments.rank, "Which rank this process is, unless torchrun, srun or mpirun say so")
@@ -132,8 +132,39 @@ static absl::StatusOr<runtime::LaunchEnvironment> findProcess(const RunArguments
   return found;
 }
 
-absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(const RunArguments &arguments) {
+/// The communicator of a process for which none is given. A process among several of a launcher is a rank: else each of
+/// them would run all ranks, and write the same files.
+static absl::StatusOr<std::string> defaultCommunicator(const RunArguments &arguments) {
+  absl::StatusOr<runtime::LaunchEnvironment> process =
+      runtime::readLaunchEnvironment([](const char *name) -> const char * { return std::getenv(name); });
+  // Slurm sets the variables of a rank in scripts, too, which are no rank.
+  if (!process.ok() || process->size == 1 || process->launcher == "srun")
+    return "local";
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
+      runtime::Program::load(arguments.artifact, {.checkWeights = false});
+  if (!program.ok())
+    return program.status();
+  std::string name = (*program)->getPlan().isForDevice() ? "nccl" : process->launcher == "mpirun" ? "mpi" : "";
+  absl::StatusOr<bool> connects =
+      name.empty() ? absl::NotFoundError("nothing connects such processes on CPUs; start them with mpirun")
+                   : runtime::connectsProcesses(name);
+  if (connects.ok())
+    return name;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "this process is one of ", process->size, ", as ", process->launcher, " says, and each would run all ",
+      "ranks: ", connects.status().message(), "; if that is meant, add --comm local"));
+}
+
+absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(RunArguments &arguments) {
   runtime::RunnerOptions options;
+  if (arguments.communicator.empty() && (arguments.rank >= 0 || arguments.world >= 0 || !arguments.address.empty()))
+    arguments.communicator = "local";
+  if (arguments.communicator.empty()) {
+    absl::StatusOr<std::string> chosen = defaultCommunicator(arguments);
+    if (!chosen.ok())
+      return chosen.status();
+    arguments.communicator = *std::move(chosen);
+  }
   if (arguments.threads < 1 || arguments.threads > 4096)
     return absl::InvalidArgumentError(absl::StrCat("--threads ", arguments.threads, ": give a number from 1 to 4096"));
   if (!(arguments.timeout > 0 && arguments.timeout <= 1e6))

@@ -30,7 +30,7 @@ void setAction(CLI::App &app, CLI::App &command, int &exitCode, std::function<ab
 struct RunArguments {
   std::string artifact;
   std::vector<std::string> inputs;
-  std::string communicator = "local";
+  std::string communicator; ///< Empty until `runnerOptions` has chosen the default.
   int threads = 1;
   double timeout = 60;
   bool autotune = false;
@@ -56,8 +56,9 @@ private:
   bool isTerminal, isShown = false;
 };
 
-/// Checks values that the parser cannot. Errors: INVALID_ARGUMENT.
-absl::StatusOr<runtime::RunnerOptions> runnerOptions(const RunArguments &arguments);
+/// Checks values that the parser cannot, and chooses the communicator that is not given. Errors: INVALID_ARGUMENT, and
+/// those of the artifact, where the communicator depends on its target.
+absl::StatusOr<runtime::RunnerOptions> runnerOptions(RunArguments &arguments);
 
 /// Adds the path to an error of an artifact that was loaded, unless it is there.
 absl::Status ofArtifact(const std::string &path, const absl::Status &status);

@@ -228,6 +228,17 @@ def test_rank_0_speaks(pool, tmp_path):
     assert output.count("median") == 1
 
 
+def test_processes_of_mpirun_are_ranks(pool):
+    """Without --comm, too, unless that says otherwise."""
+    line = [tool("dovetail-run"), "run", pool / "pool2.dvt", *RANDOM]
+    for flags, outputs in (([], 1), (["--comm", "local"], 2)):
+        code, output, messages = mpi.call(mpi.command(2, [*line, *flags]))
+        assert (code, messages) == (0, ""), messages
+        assert output.count("float32[1, 2, 9, 7]") == outputs
+    code, _, messages = mpi.call(mpi.command(3, line))
+    assert code == 8 and "the program is for 2 ranks, but MPI has started 3 processes" in messages
+
+
 def test_one_rank(pool):
     """mpirun with one process, and none at all."""
     line = mpi.run_program("run", pool / "pool1.dvt", *RANDOM)

@@ -13,6 +13,7 @@ from harness.compare import differences
 from harness.oracle import expected_outputs
 from harness.partition import Partition
 from harness.sanitizers import without_preload
+from onnx import TensorProto, helper
 from subjects import SMALL_SUBJECTS
 
 TIMEOUT = 600
@@ -222,3 +223,25 @@ def test_two_processes_of_one_rank(artifact, tmp_path):
     results = run_ranks(["bench", artifact, "--timeout", "2"], 3, ranks=[0, 1, 1])
     assert any("two processes are rank 1; give each a rank of its own, from 0 to 2" in result[2] for result in results)
     assert all(code != 0 for code, _, _ in results)
+
+
+def test_processes_that_nothing_connects(tmp_path):
+    """Each would run all ranks, and write the same files."""
+    onnx.save(helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Neg", ["x"], ["y"])], "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)], ir_version=8,
+    ), tmp_path / "model.onnx")  # fmt: skip
+    code, _, messages = call([tool("dovetail"), "compile", tmp_path / "model.onnx", "-o", tmp_path / "model.dvt"])
+    assert code == 0, messages
+    variables = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    command = [tool("dovetail-run"), "run", tmp_path / "model.dvt", "--input", "x=random:1"]
+    for flags, code in (([], 2), (["--comm", "local"], 0)):
+        result = subprocess.run(
+            [str(part) for part in command + flags], capture_output=True, text=True, env=without_preload() | variables
+        )
+        assert result.returncode == code, result.stderr
+        assert bool(code) == ("this process is one of 2, as torchrun says" in result.stderr)
