@@ -2,11 +2,13 @@
 """The folder that travels: files that share their weights, and a manifest of what to check.
 
 A model's file and all programs compiled from it hold the same weights. These are stored once, in `tensors.bin`, as
-indices of 4 bits where there are few distinct values; files are stored with holes in their place.
+indices of 4 bits where there are few distinct values; files are stored with holes in their place. A tensor may repeat a
+block of at most 64 KiB, which others repeat, too. Such a tensor is stored as the number of the block and a place in it.
 """
 
 import hashlib
 import json
+import lzma
 import os
 import pathlib
 
@@ -16,6 +18,8 @@ VERSION = 1
 #: Smaller tensors stay in the files.
 LEAST_BYTES = 4096
 MOST_LEVELS = 16
+#: Of the blocks that tensors repeat, in bytes.
+LONGEST_PERIOD = 1 << 16
 
 
 class DamagedPackage(Exception):
@@ -45,12 +49,67 @@ def _decode(levels, stored, size):
     return np.asarray(levels, "<u4")[indices].tobytes()
 
 
-class PackageWriter:
-    """Fills a folder; `close` writes the manifest."""
+def _period(data):
+    """The number of bytes that `data` repeats, at least twice; None if it repeats none, or more than LONGEST_PERIOD."""
+    head, period = data[:64], 0
+    for _ in range(4):
+        period = data.find(head, period + 1, LONGEST_PERIOD + len(head))
+        if period < 0 or 2 * period > len(data):
+            return None
+        if data[period:] == data[:-period]:
+            return period
+    return None
 
-    def __init__(self, folder):
+
+def _repeated(block, phase, size):
+    """`size` bytes of a block's repetitions, from its byte `phase` on."""
+    return (block * ((phase + size) // len(block) + 1))[phase : phase + size]
+
+
+def pack_executable(path):
+    """Stores a program or library of the package as NAME.xz, which `Package.require` unpacks."""
+    path.with_name(f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes(), preset=0))
+    path.unlink()
+
+
+def _packed(data):
+    """(the name of a packing, or nothing, and the bytes to store)."""
+    stored = lzma.compress(data, preset=4) if len(data) > 64 else data
+    return ("xz", stored) if len(stored) < len(data) else (None, data)
+
+
+def _places(data, tensors):
+    """Where `data` holds each of the tensors, as sorted holes (place, number, size) that do not overlap.
+
+    Large ones first: a small one may be a part of them, where both repeat a block.
+    """
+    found = {}
+    for order in sorted(range(len(tensors)), key=lambda order: -len(tensors[order][1])):
+        number, content = tensors[order]
+        # Files mostly hold tensors in the model's order.
+        start = max((at + size for other, (at, _, size) in found.items() if other < order), default=0)
+        for begin in (start, 0):
+            at = data.find(content, begin)
+            while at >= 0 and (end := _overlap(at, len(content), found.values())):
+                at = data.find(content, end)
+            if at >= 0:
+                found[order] = at, number, len(content)
+                break
+    return sorted(found.values())
+
+
+def _overlap(at, size, holes):
+    """The end of the last hole that these bytes overlap, or 0."""
+    return max((place + extent for place, _, extent in holes if at < place + extent and place < at + size), default=0)
+
+
+class PackageWriter:
+    """Fills a folder; `close` writes the manifest. With `packs`, files are compressed if that makes them smaller."""
+
+    def __init__(self, folder, packs=False):
         self.folder = pathlib.Path(folder)
-        self._tensors, self._files, self._known = [], {}, {}
+        self._packs = packs
+        self._tensors, self._files, self._known, self._blocks = [], {}, {}, []
         self._end = 0
         self.folder.mkdir(parents=True, exist_ok=True)
         self._store = open(self.folder / "tensors.bin", "wb")
@@ -62,28 +121,46 @@ class PackageWriter:
     def _add_tensor(self, data):
         key = _digest(data)
         if key not in self._known:
-            levels, stored = _encode(data)
             self._known[key] = len(self._tensors)
-            self._tensors.append(
-                {"offset": self._end, "stored": len(stored), "bytes": len(data), "levels": levels}
-            )
-            self._store.write(stored)
-            self._end += len(stored)
+            self._tensors.append(self._repetition(data) or self._whole(data))
         return self._known[key]
+
+    def add_blocks(self, blocks):
+        """Says which blocks tensors may repeat, so that a tensor that is shorter than one is found, too."""
+        self._blocks += [{"data": block, "stored": None} for block in blocks]
+
+    def _repetition(self, data):
+        """The entry of a tensor that repeats a block, or None."""
+        found = self._phase(data)
+        if not found and (period := _period(data)):
+            self.add_blocks([data[:period]])
+            found = len(self._blocks) - 1, 0
+        if not found:
+            return None
+        number, phase = found
+        block = self._blocks[number]
+        block["stored"] = block["stored"] or self._whole(block["data"])
+        return {"block": number, "phase": phase, "bytes": len(data)}
+
+    def _phase(self, data):
+        """(number of the block, place in it) of a tensor that repeats a known block, or None."""
+        for number, block in enumerate(self._blocks):
+            period = len(block["data"])
+            phase = (2 * block["data"]).find(data[:period])
+            if phase >= 0 and data[period:] == data[:-period]:
+                return number, phase
+        return None
+
+    def _whole(self, data):
+        levels, stored = _encode(data)
+        entry = {"offset": self._end, "stored": len(stored), "bytes": len(data), "levels": levels}
+        self._store.write(stored)
+        self._end += len(stored)
+        return entry
 
     def add_file(self, name, data, tensors=()):
         """Stores `data` under `name`, without the tensors that it contains."""
-        holes, start = [], 0
-        for number, content in tensors:
-            # Files mostly hold tensors in the model's order.
-            found = data.find(content, start)
-            if found < 0:
-                found = data.find(content)
-            if found < 0 or any(found < at + size and at < found + len(content) for at, _, size in holes):
-                continue
-            holes.append((found, number, len(content)))
-            start = found + len(content)
-        holes.sort()
+        holes = _places(data, tensors)
         parts, position = [], 0
         for at, _, size in holes:
             parts.append(data[position:at])
@@ -91,17 +168,19 @@ class PackageWriter:
         parts.append(data[position:])
         path = self.folder / "files" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"".join(parts))
+        packing, stored = _packed(b"".join(parts)) if self._packs else (None, b"".join(parts))
+        path.write_bytes(stored)
         self._files[name] = {
             "bytes": len(data),
             "sha256": _digest(data),
             "holes": [[at, number] for at, number, _ in holes],
-        }
+        } | ({"packing": packing} if packing else {})
         return name
 
     def close(self, manifest):
         self._store.close()
-        manifest |= {"version": VERSION, "tensors": self._tensors, "files": self._files}
+        blocks = [block["stored"] for block in self._blocks]
+        manifest |= {"version": VERSION, "tensors": self._tensors, "blocks": blocks, "files": self._files}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
@@ -125,14 +204,31 @@ class Package:
             )
 
     def require(self, names):
-        """Ends the check unless these files of the folder are there."""
+        """Ends the check unless these files of the folder are there. Unpacks those that are packed."""
         for name in names:
-            if not (self.folder / name).exists():
+            path = self.folder / name
+            if not path.exists() and (packed := path.with_name(f"{path.name}.xz")).exists():
+                self._unpack(packed, path)
+            if not path.exists():
                 raise DamagedPackage(f"{name} is missing from {self.folder}; unpack the package again")
+
+    def _unpack(self, packed, path):
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            partial.write_bytes(lzma.decompress(packed.read_bytes()))
+        except lzma.LZMAError as error:
+            raise DamagedPackage(f"{packed.name} in {self.folder} is damaged; unpack the package again") from error
+        partial.chmod(0o755)
+        partial.replace(path)
 
     def tensor(self, number):
         """The bytes of a shared tensor."""
         entry = self.manifest["tensors"][number]
+        if "block" not in entry:
+            return self._stored(entry)
+        return _repeated(self._stored(self.manifest["blocks"][entry["block"]]), entry["phase"], entry["bytes"])
+
+    def _stored(self, entry):
         with open(self.folder / "tensors.bin", "rb") as store:
             store.seek(entry["offset"])
             return _decode(entry["levels"], store.read(entry["stored"]), entry["bytes"])
@@ -145,6 +241,10 @@ class Package:
         try:
             entry = self.manifest["files"][name]
             residue = (self.folder / "files" / name).read_bytes()
+            if entry.get("packing") == "xz":
+                residue = lzma.decompress(residue)
+        except lzma.LZMAError as error:
+            raise DamagedPackage(f"{name} in {self.folder} is damaged; unpack the package again") from error
         except (KeyError, OSError) as error:
             raise DamagedPackage(f"{name} is missing from {self.folder}; unpack the package again") from error
         parts, position, used = [], 0, 0
