@@ -20,6 +20,10 @@ class Clock:
         """A part begins: it gets its share of what is left; `weights_left` includes its own."""
         self.part_end = time.monotonic() + self.left() * weight / weights_left
 
+    def limit(self, seconds):
+        """What begins now gets so many seconds, of those that are left."""
+        self.part_end = time.monotonic() + min(seconds, self.left())
+
     def left(self):
         return max(0.0, self.end - time.monotonic())
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a timed profile finds: a line of JSON for each measurement as it comes, one file at the end, and a log."""
+
+import functools
+import json
+import lzma
+import os
+import pathlib
+import time
+
+MOST_BYTES = 4 << 20
+#: Of each log, its end; and of all logs together.
+MOST_LOG_BYTES, MOST_LOGS_BYTES = 2 << 20, 24 << 20
+#: Details in the order in which they are left out of a result that is too large.
+DETAILS = ("candidates", "kernels", "implementations", "steps", "memory", "trace")
+SCHEMA = "dovetail-measurements-1"
+
+
+class Journal:
+    """Has the interface of `report.Report` for parts, and keeps measurements as lines."""
+
+    def __init__(self, path, heading):
+        self.path = pathlib.Path(path)
+        self.lines_path = self.path.with_suffix(".jsonl")
+        self.log_path = self.path.with_suffix(".log.xz")
+        self.start = time.monotonic()
+        self.data = dict(heading, schema=SCHEMA, complete=False, parts={}, measurements=[])
+        self._part, self._lines = None, open(self.lines_path, "w")
+        self._logs = []
+
+    def begin(self, part, title):
+        self._part = self.data["parts"].setdefault(part, {"title": title, "status": "ok", "note": ""})
+        self._name = part
+        print(f"\n== {part}: {title}", flush=True)
+
+    def add(self, row):
+        """Appends a measurement; one that differs or ends with an error fails the part."""
+        line = {"part": self._name, "name": "", "variant": "", "message": ""} | row
+        line["at_s"] = round(time.monotonic() - self.start, 3)
+        self.data["measurements"].append(line)
+        self._lines.write(json.dumps(line, default=str) + "\n")
+        self._lines.flush()
+        if line["status"] in ("differs", "error"):
+            self._part["status"] = "failed"
+        said = f"{line['ms']:.4g} ms" if line.get("ms") is not None else line["message"]
+        print(f"  {line['status']:<10} {line['name']} {line['variant']}: {said[:200]}", flush=True)
+
+    def say(self, status, note):
+        """The part ends so: "skipped", "incomplete" or "failed". A part that failed stays so."""
+        if self._part["status"] != "failed":
+            self._part["status"] = status
+        self._part["note"] = "; ".join(filter(None, (self._part["note"], note)))
+        print(f"  {status}: {note}", flush=True)
+
+    def add_log(self, name, text):
+        """Text, or bytes, of a library or a program; only the end of a long one is kept."""
+        data = text.encode(errors="replace") if isinstance(text, str) else text
+        if data:
+            self._logs.append((name, data[-MOST_LOG_BYTES:]))
+
+    def finish(self, complete=True):
+        """Writes the result, at most MOST_BYTES of it, and the log."""
+        self.data["complete"] = complete
+        self.data["ended"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.data["seconds"] = round(time.monotonic() - self.start, 1)
+        _write(self.path, bounded(self.data))
+        self._lines.close()
+        logs, room = b"", MOST_LOGS_BYTES
+        for name, data in self._logs:
+            data = data[: max(0, room - len(name))]
+            room -= len(data) + len(name)
+            logs += f"\n==> {name}\n".encode() + data
+        _write(self.log_path, lzma.compress(logs, preset=0))
+
+
+def _write(path, data):
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_bytes(data)
+    partial.replace(path)
+
+
+def _without(value, key):
+    if isinstance(value, dict):
+        return {k: _without(v, key) for k, v in value.items() if k != key}
+    return [_without(v, key) for v in value] if isinstance(value, list) else value
+
+
+def _encode(data):
+    """JSON with a line for each measurement."""
+    head = json.dumps({k: v for k, v in data.items() if k != "measurements"}, indent=1, default=str)
+    lines = ",\n".join(json.dumps(line, default=str) for line in data["measurements"])
+    return f'{head.removesuffix("}").rstrip()},\n "measurements": [\n{lines}\n]}}\n'.encode()
+
+
+def _tried(value):
+    """`value` without candidates that nobody tried."""
+    if isinstance(value, dict):
+        kept = {k: _tried(v) for k, v in value.items()}
+        if kept.get("candidates"):
+            kept["candidates"] = [c for c in kept["candidates"] if c.get("status") != "untried"]
+        return kept
+    return [_tried(v) for v in value] if isinstance(value, list) else value
+
+
+def bounded(data, limit=MOST_BYTES):
+    """`data` as bytes of JSON, at most `limit`. The key "left_out" names the details that had to be left out."""
+    ways = [("candidates not tried", _tried)]
+    ways += [(detail, functools.partial(_without, key=detail)) for detail in DETAILS]
+    ways += [("long messages", lambda line: line | {"message": str(line.get("message", ""))[:200]})]
+    encoded, left_out = _encode(data), []
+    for name, reduced in ways:
+        if len(encoded) <= limit:
+            break
+        left_out.append(name)
+        data = data | {"measurements": [reduced(line) for line in data["measurements"]], "left_out": left_out}
+        encoded = _encode(data)
+    return encoded

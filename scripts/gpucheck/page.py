@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The page that `gpu-check report` makes of a result. Needs neither NumPy nor a GPU."""
+
+import collections
+import json
+import pathlib
+
+from .losses import losses
+from .rules import all_peer_cells, decide, lines, timed
+
+MOST_FAULTS, MOST_SKIPPED = 12, 4
+_MODES = ("f32", "f32 autotuned", "tf32", "tf32 autotuned", "f16")
+
+
+def read(path):
+    """A result: the file that a run wrote at its end, or the lines (.jsonl) of one that was killed. ValueError."""
+    text = pathlib.Path(path).read_text()
+    if str(path).endswith(".jsonl"):
+        measurements = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        names = dict.fromkeys(line["part"] for line in measurements)
+        parts = {name: {"title": "", "status": "incomplete", "note": "the run was killed"} for name in names}
+        return {"complete": False, "parts": parts, "measurements": measurements}
+    result = json.loads(text)
+    if not isinstance(result, dict) or not {"parts", "measurements"} <= result.keys():
+        raise ValueError("it has no measurements")
+    return result
+
+
+def _number(value, digits=3):
+    return "-" if value is None else f"{value:.{digits}g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _table(header, rows):
+    rows = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(map(_cell, row)) + " |" for row in rows] + [""]
+
+
+def _heading(result):
+    devices = result.get("devices", {})
+    found = devices.get("devices") or [{}]
+    versions = result.get("versions", {})
+    name = versions.get("device") or found[0].get("name", "a machine that is not known")
+    libraries = {k: v for k, v in (devices.get("libraries") or {}).items()}
+    libraries |= {f"PyTorch's {k}": versions[k] for k in ("torch", "cuda", "cudnn", "nccl") if versions.get(k)}
+    yield f"# Ten minutes on {name}"
+    yield ""
+    yield f"{result.get('started', '')}, Dovetail {result.get('dovetail', '?')}, {_number(result.get('seconds'))} s."
+    cards = result.get("machine", {}).get("nvidia-smi", [])
+    for line in cards if isinstance(cards, list) else [cards]:
+        yield f"Card: {line}."
+    if libraries:
+        yield "Libraries: " + ", ".join(f"{k} {v}" for k, v in libraries.items()) + "."
+    if ceilings := result.get("ceilings"):
+        shown = [f"copy {ceilings['copy'] / 1e12:.2f} TB/s"] if "copy" in ceilings else []
+        shown += [f"{kind} {rate / 1e12:.0f} TFLOP/s" for kind, rate in ceilings.items() if kind != "copy"]
+        yield f"Ceilings, measured: {', '.join(shown)}. Percentages are of these."
+    yield from _clocks(result)
+    if result.get("left_out"):
+        yield f"Left out of the file, which would be too large: {', '.join(result['left_out'])}."
+    yield ""
+
+
+def _clocks(result):
+    """Clocks before and after the parts, where they fell."""
+    found = {}
+    for name, part in result["parts"].items():
+        for when, state in part.get("clocks", {}).items():
+            if isinstance(state, dict) and str(state.get("clocks.sm", "")).isdigit():
+                found[f"{when} {name}"] = int(state["clocks.sm"])
+    if found:
+        low = min(found, key=found.get)
+        yield f"Clock of the processors: {found[low]} MHz ({low}) to {max(found.values())} MHz."
+
+
+def _faults(result):
+    """What is wrong, the worst first."""
+    order = {"differs": 0, "error": 1, "peer failed": 2, "refused": 3, "unfinished": 4}
+    found = [m for m in result["measurements"] if m["status"] in order]
+    found.sort(key=lambda line: order[line["status"]])
+    yield "## What is wrong"
+    yield ""
+    if not result.get("complete", True):
+        yield "* The run was ended before its end."
+    for name, part in result["parts"].items():
+        if part["status"] in ("failed", "incomplete") and part["note"]:
+            yield f"* Part {name} {part['status']}: {part['note'][:200]}"
+    for line in found[:MOST_FAULTS]:
+        yield f"* {line['status']}: {line['part']} {line['name']} {line['variant']}: {line['message'][:160]}"
+    if len(found) > MOST_FAULTS:
+        yield f"* And {len(found) - MOST_FAULTS} more."
+    skipped = collections.Counter(m["message"] for m in result["measurements"] if m["status"] == "skipped")
+    for reason, count in skipped.most_common(MOST_SKIPPED):
+        yield f"* {count} not measured: {reason[:120]}"
+    if not found and all(part["status"] in ("ok", "skipped") for part in result["parts"].values()):
+        yield "Nothing: all results are right."
+    yield ""
+
+
+def _rules(result):
+    yield "## Decisions"
+    yield ""
+    rows = [
+        [d["rule"], d["question"], d["verdict"] + (f": {d['reason']}" if d["verdict"] == "undecided" else ""),
+         d["reason"] if d["verdict"] != "undecided" else "", d["then"]]
+        for d in decide(result)
+    ]  # fmt: skip
+    yield from _table(["rule", "question", "answer", "by", "so"], rows)
+
+
+def _losses(result):
+    yield "## The largest losses"
+    yield ""
+    found = losses(result)
+    rows = [[i, _number(loss["ms"]), loss["where"], loss["cause"]] for i, loss in enumerate(found, 1)]
+    if rows:
+        yield from _table(["", "ms", "where", "cause, as far as it is known"], rows)
+    else:
+        yield "None is known: there are no ceilings of this card, or no kernels were seen."
+        yield ""
+    for line in lines(result, "A"):
+        if line.get("joined") not in (None, "joined"):
+            yield f"{line['name']}: {line['joined']} ({line['reason']})."
+    yield ""
+
+
+def _models(result):
+    names = list(dict.fromkeys(line["name"] for line in lines(result, "B", layer=None) if line["variant"] in _MODES))
+    if not names:
+        return
+    yield "## Times of one replay, ms"
+    yield ""
+    yield result.get("not measured", "") + " Ratios are of our time to the peer's, in turns in one process."
+    yield "Ours includes copies of inputs and outputs on the device."
+    yield ""
+    rows = []
+    for name in names:
+        cells = {line["variant"]: line for line in lines(result, "B", name=name)}
+        row = [name, *(_time_of(cells.get(mode)) for mode in _MODES)]
+        for math in ("f32", "tf32", "f16"):
+            row.append(_best(next(iter(all_peer_cells(result, name, math)), None)))
+        rows.append(row)
+    yield from _table(["model", *_MODES, "best f32 peer", "best tf32 peer", "best f16 peer"], rows)
+    reasons = {}
+    for line in lines(result, "E"):
+        if line.get("not_comparable"):
+            reasons.setdefault(line["not_comparable"], []).append(f"{line['name']} {line['variant']}")
+    for reason, cells in reasons.items():
+        yield f"Not comparable, {len(cells)} cells ({cells[0]}, ...): {reason}."
+    layers = timed(lines(result, "B", layer=True))
+    if layers:
+        shown = ", ".join(f"{line['variant']} {1000 * line['ms']:.1f} µs" for line in layers)
+        yield f"One 3×3 convolution of 512 channels at 7×7: {shown}."
+    yield ""
+
+
+def _best(line):
+    """A cell for the best peer: its time, how it runs, and the ratio of our time to it."""
+    if line is None:
+        return "-"
+    ratio = "not comparable" if line.get("not_comparable") else f"{_number(line.get('ratio'))} ×"
+    return f"{_number(line['ms'])} {line['how']} ({ratio})"
+
+
+def _time_of(line):
+    if line is None:
+        return "-"
+    return _number(line["ms"]) if line["status"] == "ok" and line.get("ms") else line["status"]
+
+
+#: Parts of which each entry has a row, with a column for each variant of its programs.
+_OTHERS = {
+    "C": "Large models: ms, MiB of the device",
+    "D": "Attention: ms, MiB of the device",
+    "F": "Own kernels: µs of the device, GB/s, % of the ceiling",
+    "G": "Ranks on one GPU: ms, how much of the copies overlaps",
+}
+
+
+def _others(result):
+    for part, title in _OTHERS.items():
+        found = [line for line in lines(result, part) if line.get("name") and line["status"] != "skipped"]
+        columns = list(dict.fromkeys(line["variant"] for line in found))
+        if not found:
+            continue
+        yield f"## {title}"
+        yield ""
+        rows = []
+        for name in dict.fromkeys(line["name"] for line in found):
+            own = {line["variant"]: line for line in found if line["name"] == name}
+            rows.append([name, *(_with_details(own[c]) if c in own else "" for c in columns)])
+        yield from _table(["", *columns], rows)
+
+
+def _with_details(line):
+    """A cell: the time, and what else the part measures."""
+    if line["status"] != "ok" or not line.get("ms"):
+        return line["status"]
+    said = [_time_of(line)]
+    if line["part"] == "F":
+        said = [_number(line["device_us"] if line.get("device_us") else 1000 * line["ms"])]
+        said += [f"{_number(line['gb_per_s'])} GB/s"] if line.get("gb_per_s") else []
+    if line.get("device_bytes"):
+        said.append(f"{line['device_bytes'] / 2**20:.0f} MiB")
+    if line.get("percent") is not None:
+        said.append(f"{_number(line['percent'], 2)} %")
+    if (overlap := line.get("overlap")) and overlap["copies_us"]:
+        said.append(f"{100 * overlap['overlapped_us'] / overlap['copies_us']:.0f} % of {overlap['copies_us']:.0f} µs")
+    return ", ".join(said)
+
+
+def page(result):
+    """The page as Markdown."""
+    sections = (_heading, _faults, _rules, _losses, _models, _others)
+    text = "\n".join(line for section in sections for line in section(result))
+    return text.rstrip() + "\n"

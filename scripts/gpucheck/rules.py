@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a result decides about the next work on GPUs. Pure functions over the result of a run."""
+
+HOLDS, DOES_NOT, UNDECIDED = "holds", "does not", "undecided"
+#: Why a measurement that is there has no time, by its status.
+_REASONS = {"unfinished": "late", "skipped": "skipped", "refused": "skipped"}
+#: The models that consist of convolutions.
+CONVOLUTIONAL = ("resnet50", "unet512")
+
+FASTER, POST_OPS, NEAR, STARVED = 1.5, 0.10, 1.1, 0.70
+
+
+def lines(result, part, **wanted):
+    """The measurements of a part with these values."""
+    matches = lambda line: all(line.get(key) == value for key, value in wanted.items())
+    return [m for m in result["measurements"] if m["part"] == part and matches(m)]
+
+
+def timed(found):
+    """The measurements that are right and have a time."""
+    return [line for line in found if line["status"] == "ok" and line.get("ms")]
+
+
+def undecided(result, part, found=(), reason=""):
+    """Why a part does not say: "part X late", "failed" or "skipped"."""
+    state = next((_REASONS.get(line["status"], "failed") for line in found if line["status"] != "ok"), None)
+    if state is None:
+        status = result["parts"].get(part, {}).get("status", "skipped")
+        state = {"incomplete": "late", "failed": "failed"}.get(status, "skipped")
+        if status == "ok" and not result.get("complete", True):
+            state = "late"
+    detail = f" ({reason})" if reason else ""
+    return UNDECIDED, f"part {part} {state}{detail}"
+
+
+def _verdict(holds, reason):
+    return HOLDS if holds else DOES_NOT, reason
+
+
+def nchw_is_faster(result):
+    """R1."""
+    layers = lines(result, "B", layer=True)
+    of_torch = [line for line in layers if line.get("layout")]
+    nchw = [line for line in of_torch if line["layout"] == "NCHW" and line["deterministic"]]
+    nhwc = [line for line in of_torch if line["layout"] == "NHWC"]
+    if not timed(nchw) or not timed(nhwc):
+        return undecided(result, "B", nchw if not timed(nchw) else nhwc)
+    fast, slow = min(line["ms"] for line in timed(nchw)), min(line["ms"] for line in timed(nhwc))
+    return _verdict(slow >= FASTER * fast, f"NCHW deterministic {1000 * fast:.1f} µs, NHWC {1000 * slow:.1f} µs")
+
+
+def post_operations(result):
+    """R2."""
+    found = {}
+    for name in CONVOLUTIONAL:
+        for line in timed(lines(result, "A", name=name, variant="f32")):
+            if line["joined"] != "by steps" and line.get("device_ms"):
+                found[name] = line["shares_us"].get("post-operations", 0) / (1000 * line["device_ms"])
+    said = ", ".join(f"{name} {100 * share:.1f} %" for name, share in found.items())
+    if any(share > POST_OPS for share in found.values()):
+        return HOLDS, said
+    if len(found) == len(CONVOLUTIONAL):
+        return DOES_NOT, said
+    missing = [name for name in CONVOLUTIONAL if name not in found]
+    known = [line for name in missing for line in lines(result, "A", name=name, variant="f32")]
+    reason = "no kernels were seen" if timed(known) else f"{' and '.join(missing)} not measured"
+    return undecided(result, "A", known, reason)
+
+
+def starved(result):
+    """R4."""
+    found = lines(result, "A", name="resnet50", variant="f32")
+    if not timed(found):
+        return undecided(result, "A", found)
+    line = timed(found)[0]
+    if line["joined"] == "by steps":
+        return undecided(result, "A", reason="no kernels were seen")
+    share = line["shares_us"].get("convolution", 0) / (1000 * line["ms"])
+    return _verdict(share >= STARVED, f"convolutions take {100 * share:.0f} % of {line['ms']:.3g} ms")
+
+
+def all_peer_cells(result, name, math):
+    """The measurements of part E against a peer in this mode, the fastest first."""
+    return sorted(timed(lines(result, "E", name=name, program=math)), key=lambda line: line["ms"])
+
+
+def peer_cells(result, name, math):
+    """Those of `all_peer_cells` in which both sides use the same libraries."""
+    return [line for line in all_peer_cells(result, name, math) if not line.get("not_comparable")]
+
+
+def our_times(result, name, modes, cells):
+    """Milliseconds of ours: in part B in these modes, and in part E in turns with peers."""
+    own = [line["ms"] for mode in modes for line in timed(lines(result, "B", name=name, variant=mode))]
+    return own + [line["ours_ms"] for line in cells if line.get("ours_ms")]
+
+
+def near_peers(result, math, modes):
+    """Whether ours is at most NEAR times as slow as the best peer, for each model of convolutions."""
+    ratios, unknown = {}, []
+    for name in CONVOLUTIONAL:
+        cells = peer_cells(result, name, math)
+        own = our_times(result, name, modes, cells)
+        if not cells:
+            found = lines(result, "E", name=name, program=math)
+            different = [line for line in found if line.get("not_comparable")]
+            reason = f"not comparable: {different[0]['not_comparable']}" if different else f"no peer of {name}"
+            unknown.append(undecided(result, "E", found, reason))
+        elif not own:
+            unknown.append(undecided(result, "B", lines(result, "B", name=name, variant=modes[-1])))
+        else:
+            ratios[name] = min(own) / cells[0]["ms"]
+    best = lambda name: peer_cells(result, name, math)[0]["how"]
+    said = ", ".join(f"{name} {ratio:.2f} × {best(name)}" for name, ratio in ratios.items())
+    if any(ratio > NEAR for ratio in ratios.values()):
+        return DOES_NOT, said
+    return unknown[0] if unknown else (HOLDS, said)
+
+
+#: (name, question, function, what follows if it holds, and if not).
+RULES = (
+    ("R1", f"A 3×3 convolution of 512 channels at 7×7 is {FASTER} times as fast in NCHW, deterministic, as in NHWC",
+     nchw_is_faster, "NCHW staging and autotune first", "the tensor-core mapping first"),
+    ("R2", f"Post-operations take more than {100 * POST_OPS:.0f} % of a convolutional model",
+     post_operations, "generated post-operations before the tensor-core mapping",
+     "the tensor-core mapping before generated post-operations"),
+    ("R3", f"Autotuned TF32 is at most {NEAR} times as slow as the best peer",
+     lambda result: near_peers(result, "tf32", ("tf32 autotuned",)),
+     "leave TF32 to cuDNN; the mapping aims at f32 and few channels", "the mapping aims at TF32, too"),
+    ("R4", f"ResNet-50's f32 time is starved engines: convolutions are at least {100 * STARVED:.0f} % of a replay",
+     starved, "better engines for convolutions help most", "what is between convolutions counts as well"),
+    ("R5", f"The fastest f32 of ours is at most {NEAR} times as slow as the best f32 peer",
+     lambda result: near_peers(result, "f32", ("f32", "f32 autotuned")),
+     "f32 needs no work before other modes", "f32 convolutions come first"),
+)  # fmt: skip
+
+
+def decide(result):
+    """[{"rule", "question", "verdict", "reason", "then"}]; "then" is empty where nothing is decided."""
+    decisions = []
+    for name, question, function, yes, no in RULES:
+        verdict, reason = function(result)
+        then = {HOLDS: yes, DOES_NOT: no}.get(verdict, "")
+        decisions.append({"rule": name, "question": question, "verdict": verdict, "reason": reason, "then": then})
+    return decisions

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `gpu-check report` decides and joins, with results and traces that are made up. Needs no build and no GPU."""
+
+import copy
+import json
+import sys
+
+import pytest
+from harness.backend import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from gpucheck import joining, journal, losses, page, rules  # noqa: E402
+
+CONV = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x128x8"
+
+
+def _line(part, name, variant, ms=None, status="ok", **more):
+    line = {"part": part, "name": name, "variant": variant, "status": status, "message": "", **more}
+    return line | ({"ms": ms} if ms is not None else {})
+
+
+def _engines(name, ms, shares, joined="joined"):
+    return _line("A", name, "f32", ms, joined=joined, device_ms=0.9 * ms, shares_us=shares, steps=[], reason="")
+
+
+def _layer(layout, deterministic, ms, **more):
+    named = f"torch {layout}{' deterministic' if deterministic else ''}"
+    return _line("B", "layer", named, ms, layer=True, layout=layout, deterministic=deterministic, **more)
+
+
+def _peer(name, program, ms, ours_ms, how="CUDA graph", **more):
+    return _line("E", name, f"{how}, {program}", ms, how=how, program=program, ours_ms=ours_ms, **more)
+
+
+def _result(*measurements, **parts):
+    found = {name: {"title": "", "status": "ok", "note": ""} for name in "0ABECDFGH"}
+    for name, status in parts.items():
+        found[name]["status"] = status
+    return {"complete": True, "parts": found, "measurements": list(measurements), "ceilings": {}}
+
+
+def _decision(rule, result):
+    (found,) = (d for d in rules.decide(result) if d["rule"] == rule)
+    assert bool(found["then"]) == (found["verdict"] != "undecided")
+    return found["verdict"], found["reason"], found["then"]
+
+
+SLOW_NHWC = [_layer("NHWC", False, 0.09), _layer("NHWC", True, 0.12), _layer("NCHW", True, 0.05)]
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict", "reason"),
+    [
+        (_result(*SLOW_NHWC), "holds", "NCHW deterministic 50.0 µs, NHWC 90.0 µs"),
+        (_result(_layer("NHWC", False, 0.06), _layer("NCHW", True, 0.05)), "does not", "NHWC 60.0 µs"),
+        # What is wrong has no time.
+        (
+            _result(_layer("NHWC", False, None, status="differs"), _layer("NCHW", True, 0.05)),
+            "undecided",
+            "part B failed",
+        ),
+        (_result(_layer("NHWC", False, 0.06), B="incomplete"), "undecided", "part B late"),
+        (_result(_layer("NCHW", True, None, status="unfinished"), *SLOW_NHWC[:2]), "undecided", "part B late"),
+        (_result(_layer("NCHW", True, None, status="skipped"), *SLOW_NHWC[:2]), "undecided", "part B skipped"),
+        (_result(B="failed"), "undecided", "part B failed"),
+    ],
+)
+def test_nchw(result, verdict, reason):
+    found = _decision("R1", result)
+    assert found[0] == verdict and reason in found[1]
+    assert found[2] == {"holds": "NCHW staging and autotune first", "does not": "the tensor-core mapping first"}.get(
+        verdict, ""
+    )
+
+
+FEW = {"convolution": 800.0, "post-operations": 50.0}
+MANY = {"convolution": 600.0, "post-operations": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict", "reason"),
+    [
+        (_result(_engines("resnet50", 1.0, FEW), _engines("unet512", 1.0, MANY)), "holds", "unet512 22.2 %"),
+        (_result(_engines("resnet50", 1.0, MANY), A="incomplete"), "holds", "resnet50 22.2 %"),
+        (_result(_engines("resnet50", 1.0, FEW), _engines("unet512", 1.0, FEW)), "does not", "resnet50 5.6 %"),
+        (_result(_engines("resnet50", 1.0, FEW), A="incomplete"), "undecided", "part A late"),
+        (_result(_line("A", "resnet50", "f32", status="differs")), "undecided", "part A failed"),
+        (_result(_engines("resnet50", 1.0, {}, "by steps")), "undecided", "part A skipped (no kernels were seen)"),
+    ],
+)
+def test_post_operations(result, verdict, reason):
+    found = _decision("R2", result)
+    assert found[0] == verdict and reason in found[1]
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict", "reason"),
+    [
+        (_result(_engines("resnet50", 1.0, FEW)), "holds", "80 % of 1 ms"),
+        (_result(_engines("resnet50", 1.0, MANY, "not joined")), "does not", "60 % of 1 ms"),
+        (_result(_engines("resnet50", 1.0, {}, "by steps")), "undecided", "part A skipped"),
+        (_result(_line("A", "resnet50", "f32", status="error")), "undecided", "part A failed"),
+        (_result(A="incomplete"), "undecided", "part A late"),
+    ],
+)
+def test_starved(result, verdict, reason):
+    found = _decision("R4", result)
+    assert found[0] == verdict and reason in found[1]
+
+
+def _near(program, ours, peer, autotuned=None, **more):
+    """Both models against a peer; `autotuned` is the time in part B."""
+    found = [_peer(name, program, peer, ours, **more) for name in rules.CONVOLUTIONAL]
+    if autotuned:
+        found += [_line("B", name, f"{program} autotuned", autotuned) for name in rules.CONVOLUTIONAL]
+    return found
+
+
+UNEQUAL = "cuDNN 91900 here, 92000 there"
+
+
+@pytest.mark.parametrize(("rule", "program"), [("R3", "tf32"), ("R5", "f32")])
+@pytest.mark.parametrize(
+    ("make", "parts", "verdict", "reason"),
+    [
+        (lambda p: _near(p, 1.05, 1.0), {}, "holds", "resnet50 1.05 × CUDA graph"),
+        (lambda p: _near(p, 1.5, 1.0, autotuned=1.0), {}, "holds", "unet512 1.00 × CUDA graph"),
+        (lambda p: _near(p, 1.5, 1.0), {}, "does not", "resnet50 1.50"),
+        # One that is slower suffices.
+        (lambda p: _near(p, 1.5, 1.0)[:1], {"E": "incomplete"}, "does not", "resnet50 1.50"),
+        (lambda p: _near(p, 1.0, 1.0)[:1], {"E": "incomplete"}, "undecided", "part E late"),
+        (lambda p: _near(p, 1.0, 1.0, not_comparable=UNEQUAL), {}, "undecided", UNEQUAL),
+        (lambda p: _near(p, 1.0, None, status="peer failed"), {}, "undecided", "part E failed"),
+        (lambda p: _near(p, 1.0, None, status="skipped"), {}, "undecided", "part E skipped"),
+        (lambda p: _near(p, None, 1.0), {"B": "failed"}, "undecided", "part B failed"),
+    ],
+)
+def test_near_peers(rule, program, make, parts, verdict, reason):
+    found = _decision(rule, _result(*make(program), **parts))
+    assert found[0] == verdict and reason in found[1]
+
+
+def test_best_peer_counts():
+    """The ratio is to the fastest peer that uses the same libraries."""
+    slow = _near("f32", 1.0, 1.0, how="eager")
+    fast = _near("f32", 1.0, 0.5, how="CUDA graph, NCHW")
+    assert _decision("R5", _result(*slow))[0] == "holds"
+    assert _decision("R5", _result(*slow, *fast))[0] == "does not"
+    other = [line | {"not_comparable": UNEQUAL} for line in fast]
+    assert _decision("R5", _result(*slow, *other))[0] == "holds"
+
+
+# The file and the page.
+
+
+def test_result_that_is_too_large():
+    candidates = [{"engine": str(i), "knobs": {}, "reason": "x" * 100} for i in range(200)]
+    step = {"step": "conv", "candidates": candidates, "fused": 1}
+    data = {"parts": {}, "measurements": [_line("B", "resnet50", "f32", 1.0, implementations=[copy.deepcopy(step)])]}
+    assert json.loads(journal.bounded(data, 1 << 20)) == data
+    tried = copy.deepcopy(data)
+    tried["measurements"][0]["implementations"][0]["candidates"][1:] = [
+        {"engine": "1", "status": "untried", "x": "x" * 900}
+    ] * 50
+    assert json.loads(journal.bounded(tried, 10_000))["left_out"] == ["candidates not tried"]
+    smaller = json.loads(journal.bounded(data, 10_000))
+    assert smaller["left_out"] == ["candidates not tried", "candidates"]
+    assert smaller["measurements"][0]["implementations"] == [{"step": "conv", "fused": 1}]
+    assert data["measurements"][0]["implementations"][0]["candidates"]
+    assert len(journal.bounded(data, 10_000)) <= 10_000
+
+
+CEILINGS = {"copy": 4e12, "f32": 50e12, "tf32": 400e12, "f16": 800e12}
+
+
+def _row(kind, *names):
+    """A step with kernels of 10 µs and 8 blocks."""
+    kernels = [[name, 10.0, [4, 2, 1], [128, 1, 1]] for name in names]
+    row = {
+        "step": "conv0" if kind == "convolution" else kind,
+        "kind": kind,
+        "us": 10.0 * len(names),
+        "kernels": kernels,
+    }
+    return row | {"work": None, "percent": None, "staged": ["input"], "fused": 0, "engine": "34"}
+
+
+def _full_result():
+    rows = [
+        _row("convolution", "Memset", CONV, "dovetail_post_ops"),
+        _row("exchange", "Memcpy DtoD"),
+        _row("kernel", "kernel3"),
+    ]
+    rows[0] |= {"work": {"flops": 500_000_000, "bytes": 1}, "percent": 33.0}
+    more = {"joined": "joined", "reason": "", "device_ms": 0.05, "shares_us": joining.shares({"steps": rows})}
+    engines = _line("A", "resnet50", "f32", 0.054, steps=rows, **more)
+    result = _result(
+        engines, *SLOW_NHWC, *_near("f32", 1.2, 1.0), *_near("tf32", 1.0, 1.0, not_comparable=UNEQUAL),
+        _line("B", "resnet50", "f32", 1.25), _line("B", "resnet50", "f16", status="differs") | {"message": "off by 3"},
+        _line("C", "unet-2048", "f32", 30.0, percent=10.0, device_bytes=3 << 30),
+        _line("C", "unet-4096", "f32", status="refused") | {"message": "no memory"},
+        _line("D", "attention-4k", "f32", 5.0, percent=5.0, score_bytes=1 << 30),
+        _line("F", "softmax", "f32", 0.2, device_us=100.0, gb_per_s=2000.0, percent=50.0),
+        _line("E", "swin", "JAX, f32", status="skipped") | {"message": "JAX is not here"},
+        _line("G", "halo-64k", "f32-2-ranks", 0.02, overlap={"copies_us": 8.0, "overlapped_us": 2.0}),
+        H="incomplete",
+    )  # fmt: skip
+    result["parts"]["H"]["note"] = "time is over"
+    result["parts"]["A"]["clocks"] = {"before": {"clocks.sm": "1980"}, "after": {"clocks.sm": "1200"}}
+    return result | {"ceilings": CEILINGS, "versions": {"device": "NVIDIA H100", "processors": 132}}
+
+
+def test_losses():
+    found = losses.losses(_full_result())
+    assert [loss["where"] for loss in found] == [
+        "unet-2048 f32", "attention-4k f32", "softmax f32", "resnet50, conv0", "resnet50, all steps",
+        "resnet50, all steps", "resnet50, all steps",
+    ]  # fmt: skip
+    assert found[0]["ms"] == pytest.approx(27.0) and found[2]["ms"] == pytest.approx(0.05)
+    # The kernel of post-operations is a loss of its own: 20 µs remain, of which 10 have to be.
+    assert found[3]["ms"] == pytest.approx(0.01)
+    cause = found[3]["cause"]
+    assert (
+        "33 % of the ceiling" in cause and "starved: 8 blocks on 132 processors" in cause and "staged: input" in cause
+    )
+    assert "stores 1024 MiB of scores" in found[1]["cause"]
+    causes = [loss["cause"] for loss in found[4:]]
+    assert any("post-operations" in c for c in causes) and any("copies of boxes" in c for c in causes)
+
+
+def test_page():
+    text = page.page(_full_result())
+    wanted = (
+        "# Ten minutes on NVIDIA H100", "f32 50 TFLOP/s", "1200 MHz (after A) to 1980 MHz",
+        "differs: B resnet50 f16: off by 3",
+        "refused: C unet-4096 f32: no memory", "Part H incomplete: time is over",
+        "1 not measured: JAX is not here",
+        f"Not comparable, 2 cells (resnet50 CUDA graph, tf32, ...): {UNEQUAL}", "1 CUDA graph (not comparable)",
+        "| resnet50 | 1.25 | - | - | - | differs |", "30, 3072 MiB, 10 %", "100, 2000 GB/s, 50 %", "25 % of 8 µs",
+        "| R1 |", "NCHW staging and autotune first",
+    )  # fmt: skip
+    for piece in wanted:
+        assert piece in text, piece
+    # One page.
+    assert len(text.splitlines()) < 90
+
+
+def test_page_of_nothing():
+    """A result without measurements has a page, which decides nothing."""
+    empty = {"parts": {"A": {"title": "", "status": "failed", "note": "no GPU"}}, "measurements": []}
+    text = page.page(empty)
+    assert "Part A failed: no GPU" in text and text.count("undecided") == len(rules.RULES)
+
+
+def test_lines_of_a_run_that_was_killed(tmp_path):
+    lines = [_line("B", "resnet50", "f32", 1.0), _line("B", "unet512", "f32", 2.0)]
+    path = tmp_path / "ten-minutes.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"part": "B", "na')
+    result = page.read(path)
+    assert result["measurements"] == lines and not result["complete"]
+    assert "The run was ended before its end" in page.page(result)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="no measurements"):
+        page.read(tmp_path / "other.json")
