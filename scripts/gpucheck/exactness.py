@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from .evaluate import verdict
+from .processes import kill_group
 from .report import number, table
 from .run import MOST_SECONDS
 
@@ -81,14 +82,19 @@ def several_gpus(check):
     _check_models(check, len(check.devices), lambda program: program["ranks"] > 1 and program["libraries"])
 
 
+def evaluate_case(check, worker, case):
+    """The verdict about a single operator."""
+    result = _evaluate(check, worker, {"file": case["program"]}, case["arrays"], case["tolerance"], case["floor"])
+    check.package.forget(case["arrays"])
+    return result
+
+
 def operators(check):
     cases = check.manifest["operators"]
 
     def row(worker, case):
-        program = {"file": case["program"]}
-        result = _evaluate(check, worker, program, case["arrays"], case["tolerance"], case["floor"])
-        check.package.forget(case["arrays"])
-        return {"name": case["name"], "variant": case["case"], "ranks": case["ranks"], **result}
+        described = {"name": case["name"], "variant": case["case"], "ranks": case["ranks"]}
+        return described | evaluate_case(check, worker, case)
 
     check.distribute(cases, 1, row, lambda case: case["name"])
     _print_counts(check.report.rows, len(cases))
@@ -108,38 +114,50 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _launch(check, program, command, flags, folder):
-    """Runs `dovetail-run COMMAND` with a process for each rank; returns (what rank 0 prints, a row if it failed)."""
+def start_ranks(check, program, command, flags, folder, environment=None):
+    """Starts `dovetail-run COMMAND` with a process for each rank; returns (processes, their logs).
+
+    `environment` has more variables for the processes.
+    """
     file, port = check.package.path(program["file"]), _free_port()
     processes, logs = [], []
     world = program["ranks"]
     for rank in range(world):
-        launch = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
-        launch |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        environment = check.environment(world, **{k: str(v) for k, v in launch.items()})
+        place = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
+        place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        variables = check.environment(world, **{k: str(v) for k, v in place.items()}, **(environment or {}))
         line = [check.folder / "bin/dovetail-run", command, file, "--comm", "nccl", *flags]
         logs.append(open(folder / f"log{rank}", "w+"))
         with open(folder / f"output{rank}", "w") as output:
             processes.append(
-                subprocess.Popen(
-                    [str(c) for c in line], stdin=subprocess.DEVNULL, stdout=output, stderr=logs[-1], env=environment
-                )
+                check.processes.start(line, stdin=subprocess.DEVNULL, stdout=output, stderr=logs[-1], env=variables)
             )
+    return processes, logs
+
+
+def end_ranks(processes):
+    for process in processes:
+        kill_group(process)
+        process.wait()
+
+
+def launch(check, program, command, flags, folder, environment=None):
+    """Runs `dovetail-run COMMAND` with a process for each rank; returns (what rank 0 prints, a row if it failed)."""
+    processes, logs = start_ranks(check, program, command, flags, folder, environment)
     deadline = time.monotonic() + min(MOST_SECONDS, check.clock.part_left())
     try:
         codes = [process.wait(max(0.1, deadline - time.monotonic())) for process in processes]
     except subprocess.TimeoutExpired:
         failed = any(process.poll() for process in processes)
-        return "", {"status": "error" if failed else "late", "message": f"no end in time: {_said(logs)}"}
+        return "", {"status": "error" if failed else "late", "message": f"no end in time: {said(logs)}"}
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    failure = {"status": "error", "message": f"exit codes {codes}: {_said(logs)}"} if any(codes) else {}
+        end_ranks(processes)
+    failure = {"status": "error", "message": f"exit codes {codes}: {said(logs)}"} if any(codes) else {}
     return (folder / "output0").read_text(), failure
 
 
-def _said(logs):
+def said(logs):
+    """The end of each rank's log."""
     texts = []
     for rank, log in enumerate(logs):
         log.seek(0)
@@ -157,13 +175,13 @@ def _run_processes(check, model, program, folder):
     files = {name: folder / f"output{index}.npy" for index, name in enumerate(expected)}
     outputs = [part for name, file in files.items() for part in ("--output", f"{name}={file}")]
     for run, warmup in (("first run", 0), ("replay", 2)):
-        _, failure = _launch(check, program, "run", [*flags, *outputs, "--warmup", warmup], folder)
+        _, failure = launch(check, program, "run", [*flags, *outputs, "--warmup", warmup], folder)
         if failure:
             return failure | {"message": f"{run}: {failure['message']}"}
         result = verdict({name: np.load(file) for name, file in files.items()}, expected, program["tolerance"])
         if result["status"] != "ok":
             return result | {"message": f"{run}: {result['message']}"}
-    printed, failure = _launch(check, program, "bench", [*flags, "--json"], folder)
+    printed, failure = launch(check, program, "bench", [*flags, "--json"], folder)
     if failure:
         return result | failure | {"message": f"bench: {failure['message']}"}
     return result | json.loads(printed)
@@ -195,16 +213,22 @@ def nccl(check):
 # compute-sanitizer.
 
 
-def _find_sanitizer():
+#: Where tools of CUDA are, below its folder.
+_PLACES = ("bin", "compute-sanitizer", "nsight-compute")
+
+
+def find_tool(name):
+    """The path of a tool of CUDA, such as compute-sanitizer and ncu, or None."""
     for folder in filter(None, (os.environ.get("CUDA_HOME"), "/usr/local/cuda")):
-        for place in ("bin/compute-sanitizer", "compute-sanitizer/compute-sanitizer"):
-            if os.access(os.path.join(folder, place), os.X_OK):
-                return os.path.join(folder, place)
-    return shutil.which("compute-sanitizer")
+        for place in _PLACES:
+            path = os.path.join(folder, place, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    return shutil.which(name)
 
 
 def sanitizers(check):
-    program = _find_sanitizer()
+    program = find_tool("compute-sanitizer")
     if not program:
         check.report.say("skipped", "compute-sanitizer is not on this machine")
         return
@@ -221,6 +245,12 @@ def sanitizers(check):
             findings = sum(row["findings"] or 0 for row in own)
             rows.append([tool, sum(row["cases"] for row in own), len(cases), findings])
     print(table(["tool", "cases run", "of", "findings"], rows))
+
+
+def findings_in(text):
+    """How many findings a log of compute-sanitizer has, or None where its summary is missing."""
+    summaries = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+)", text)
+    return sum(map(int, summaries)) if summaries else None
 
 
 def _sanitize(check, program, tool, batch):
@@ -244,14 +274,13 @@ def _sanitize(check, program, tool, batch):
     if code is None and not message:
         message, late = f"{tool} did not end in time", True
     text = log.read_text(errors="replace") if log.exists() else ""
-    summaries = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+)", text)
-    findings = sum(map(int, summaries)) if summaries else None
+    findings = findings_in(text)
     # All but the heading is a finding or the summary.
-    said = [line for line in text.splitlines() if line.strip("= ") not in ("", "COMPUTE-SANITIZER")]
+    told = [line for line in text.splitlines() if line.strip("= ") not in ("", "COMPUTE-SANITIZER")]
     if code == 0 and findings == 0 and not message:
         status = "ok"
     else:
-        status = "late" if late and not said else "error"
+        status = "late" if late and not told else "error"
         message = message or f"exit code {code}; {tool} says: {text[-1500:].strip()}"
     # The findings of a process that was ended are not known.
     cases = 0 if status == "late" else done

@@ -28,6 +28,8 @@ from .package import PackageWriter
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_BYTES = 60 << 20
 NAME = "gpu-check"
+OPERATORS = 300
+ARCHS = "sm_80,sm_90,sm_100"
 
 #: Every Linux has these, and a program must not bring its own.
 _OF_THE_SYSTEM = re.compile(
@@ -75,7 +77,8 @@ def copy_runtime(folder, target):
     return runtime
 
 
-def _archived(arrays):
+def archived(arrays):
+    """The bytes of an npz file."""
     data = io.BytesIO()
     np.savez(data, **arrays)
     return data.getvalue()
@@ -106,8 +109,8 @@ def graph_of(model):
 class Packer:
     """Adds models and operators to a package."""
 
-    def __init__(self, folder, work, target, archs, say):
-        self.writer = PackageWriter(folder)
+    def __init__(self, folder, work, target, archs, say, packs=False):
+        self.writer = PackageWriter(folder, packs)
         self.work, self.say = work, say
         self.flags = ["--target", target] + (["--arch", ",".join(archs)] if archs else [])
         self.backend = SubprocessBackend()
@@ -137,11 +140,11 @@ class Packer:
         graph, constants = graph_of(model.proto)
         shared = self.writer.add_tensors([value.tobytes() for value in constants.values()])
         entry = {"name": name, "label": model.label, "timed": model.timed, "programs": []}
-        entry["arrays"] = self.writer.add_file(f"models/{name}.npz", _archived(arrays))
+        entry["arrays"] = self.writer.add_file(f"models/{name}.npz", archived(arrays))
         if model.timed:
             entry["onnx"] = self.writer.add_file(f"models/{name}.onnx", data, shared)
             entry["graph"] = self.writer.add_file(f"models/{name}.graph.json", json.dumps(graph).encode())
-            entry["constants"] = self.writer.add_file(f"models/{name}.constants.npz", _archived(constants), shared)
+            entry["constants"] = self.writer.add_file(f"models/{name}.constants.npz", archived(constants), shared)
         chosen = contents.variants(model, self.target)
 
         def compiled(variant):
@@ -157,8 +160,8 @@ class Packer:
             )  # fmt: skip
         self.manifest["models"].append(entry)
 
-    def add_operators(self, count):
-        """`count` cases, each compiled for its partition."""
+    def add_operators(self, count, cases=None):
+        """`count` cases, each compiled for its partition; the next of `cases`, if they are given."""
 
         def compiled(case):
             name = f"{case.name.replace(' ', '-')}-{case.libraries}"
@@ -172,7 +175,7 @@ class Packer:
                     raise
                 return case, None
 
-        made, cases = [], contents.operator_cases()
+        made, cases = [], cases or contents.operator_cases()
         while len(made) < count:
             some = [next(cases) for _ in range(min(16, count - len(made)))]
             made += [m for m in self.pool.map(compiled, some) if m[1] is not None]
@@ -183,7 +186,7 @@ class Packer:
             self.manifest["operators"].append(
                 {"name": case.name, "case": str(case), "libraries": case.libraries, "tolerance": case.tolerance,
                  "floor": contents.OPERATOR_FLOOR, "ranks": case.partition.ranks,
-                 "arrays": self.writer.add_file(f"operators/{number}.npz", _archived(arrays)),
+                 "arrays": self.writer.add_file(f"operators/{number}.npz", archived(arrays)),
                  "program": self.writer.add_file(f"operators/{number}.dvt", program)}
             )  # fmt: skip
 
@@ -204,15 +207,15 @@ def _version():
     return f"{version.strip()} {commit.strip()}" if code == 0 else version.strip()
 
 
-def _largest(folder):
-    """The largest parts of the package before it is packed, as a text."""
+def largest(folder, depth=2):
+    """The largest parts of the package before it is packed, as a text. A path of `depth` names is a part."""
     sizes = {}
     for file in folder.rglob("*"):
         if file.is_file():
-            part = "/".join(file.relative_to(folder).parts[:2])
+            part = "/".join(file.relative_to(folder).parts[:depth])
             sizes[part] = sizes.get(part, 0) + file.stat().st_size
-    largest = sorted(sizes.items(), key=lambda item: -item[1])[:6]
-    return ", ".join(f"{part} {size / 2**20:.1f} MiB" for part, size in largest)
+    parts = sorted(sizes.items(), key=lambda item: -item[1])[:6]
+    return ", ".join(f"{part} {size / 2**20:.1f} MiB" for part, size in parts)
 
 
 def compress(folder, file):
@@ -226,7 +229,7 @@ def compress(folder, file):
         if size > MOST_BYTES:
             raise PackError(
                 f"the package would have {size / 2**20:.1f} MiB, more than {MOST_BYTES >> 20}; "
-                f"its largest parts, unpacked: {_largest(folder)}; "
+                f"its largest parts, unpacked: {largest(folder)}; "
                 "leave something out with --models, --operators or --arch"
             )
         partial.replace(file)
@@ -235,9 +238,25 @@ def compress(folder, file):
         partial.unlink(missing_ok=True)
 
 
+def progress():
+    """A function that says what is being done, and since when."""
+    start = time.monotonic()
+    return lambda text: print(f"[{time.monotonic() - start:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def heading(profile, target, archs, runtime):
+    """What the manifest says of the package as a whole."""
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {"profile": profile, "target": target, "archs": archs, "dovetail": _version(),
+            "libc": platform.libc_ver()[1], "runtime": runtime, "packed": made}  # fmt: skip
+
+
 def pack(arguments):
     """The command `pack`; returns the exit code."""
-    start = time.monotonic()
+    if arguments.profile == "ten-minutes":
+        from . import timed_pack
+
+        return timed_pack.pack(arguments)
     output = pathlib.Path(arguments.output or f"{NAME}.tar.xz")
     makers = contents.model_makers()
     for name in arguments.models or ():
@@ -249,23 +268,19 @@ def pack(arguments):
     if not packed and output.exists() and any(output.iterdir()):
         raise PackError(f"{output} is not empty; name another folder, or a file that ends in .tar.xz")
 
-    def say(text):
-        print(f"[{time.monotonic() - start:4.0f} s] {text}", file=sys.stderr, flush=True)
-
+    say = progress()
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as name:
         work = pathlib.Path(name)
         folder = work / NAME if packed else output
         runtime = copy_runtime(folder, arguments.target)
-        archs = arguments.arch.split(",") if arguments.target == "cuda" else []
+        archs = (arguments.arch or ARCHS).split(",") if arguments.target == "cuda" else []
         packer = Packer(folder, work, arguments.target, archs, say)
         for model in chosen:
             say(model)
             packer.add_model(model, makers[model]())
-        packer.add_operators(arguments.operators)
+        packer.add_operators(OPERATORS if arguments.operators is None else arguments.operators)
         packer.add_exchanges()
-        heading = {"target": arguments.target, "archs": archs, "dovetail": _version(), "libc": platform.libc_ver()[1]}
-        heading["runtime"] = runtime
-        packer.writer.close(packer.manifest | heading | {"packed": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+        packer.writer.close(packer.manifest | heading("default", arguments.target, archs, runtime))
         if not packed:
             print(f"{output}: run {output / NAME} run")
             return 0

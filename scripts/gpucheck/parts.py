@@ -34,3 +34,17 @@ PARTS = {
         "compute-sanitizer over the operators", "exactness:sanitizers", 25, exactness=True, needs_gpu=True
     ),
 }
+
+#: The parts of `--profile ten-minutes`, in their order; `weight` is in seconds.
+TIMED_PARTS = {
+    "0": Part("clocks, versions, and what this card can do at most", "ceilings:ceilings", 20),
+    "A": Part("kernels and engines of each step", "engines:engines", 90),
+    "B": Part("modes and precisions", "modes:modes", 80),
+    "E": Part("against PyTorch and JAX", "timed_peers:peers", 80),
+    "C": Part("large models", "large:large", 90),
+    "D": Part("attention", "attention:attention", 60),
+    "F": Part("kernels of our own", "own_kernels:kernels", 50),
+    "G": Part("several ranks on one GPU, and NCCL", "several_ranks:ranks", 40),
+    "H": Part("single operators, and compute-sanitizer over the programs of F", "sanitized:sanitized", 40),
+}
+TIMED_SECONDS = 560

@@ -2,40 +2,25 @@
 """Measures PyTorch and ONNX Runtime on a model of the package. The requests of a worker."""
 
 import json
-import statistics
-import time
 
 import numpy as np
 
 from .evaluate import verdict
+from .probe import measure
 
 #: How PyTorch is used, in the order of what they cost to prepare.
 PYTORCH = {
     "eager": {},
     "channels-last": {"channels_last": True},
+    "CUDA graph, NCHW": {"graph": True},
     "CUDA graph": {"channels_last": True, "graph": True},
     "compile": {"channels_last": True, "compile": {}},
     "compile, CUDA graph": {"channels_last": True, "compile": {"mode": "reduce-overhead"}},
 }
 MOST_DISTANCE = 1e-2
-REPETITIONS, WARM_UP, MOST_SECONDS = 50, 10, 3
 
 
-def _measure(run, wait):
-    """Seconds of repetitions, each from an idle device to an idle device."""
-    for _ in range(WARM_UP):
-        run()
-    wait()
-    times, begin = [], time.perf_counter()
-    while len(times) < REPETITIONS and (len(times) < 5 or time.perf_counter() - begin < MOST_SECONDS):
-        start = time.perf_counter()
-        run()
-        wait()
-        times.append(time.perf_counter() - start)
-    return {"median_ms": 1000 * statistics.median(times), "min_ms": 1000 * min(times), "repetitions": len(times)}
-
-
-def _graphed(run):
+def graphed(run):
     """`run` recorded as one CUDA graph."""
     import torch
 
@@ -56,25 +41,31 @@ def _graphed(run):
     return replay
 
 
-def _pytorch(package, request, inputs):
-    """(function that runs once, function that waits, function that gives the outputs, version)."""
+def read_graph(package, entry):
+    """(graph, constants by name) that `torch_model.build` takes."""
+    graph = json.loads(package.path(entry["graph"]).read_text())
+    with np.load(package.path(entry["constants"])) as file:
+        return graph, {name: file[name] for name in file.files}
+
+
+def pytorch(graph, constants, inputs, device, how, math="f32", half=False):
+    """(function that runs once, function that waits, function that gives the outputs, version).
+
+    `how` is a value of PYTORCH. TF32 is for convolutions and products alike, or for neither.
+    """
     import torch
 
     from . import torch_model
 
-    device = request["device"]
     if device == "cuda" and not torch.cuda.is_available():
         raise ImportError(f"torch {torch.__version__} finds no GPU")
-    tf32 = request["math"] == "tf32"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    torch.backends.cudnn.benchmark = True
-    graph = json.loads(package.path(request["graph"]).read_text())
-    with np.load(package.path(request["constants"])) as file:
-        constants = {name: file[name] for name in file.files}
-    package.forget(request["constants"])
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = math == "tf32"
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = True, False
     module, names = torch_model.build(graph, constants, inputs, device)
     values = [torch.from_numpy(value).to(device) for value in inputs.values()]
-    how = PYTORCH[request["how"]]
+    if half:
+        module = module.half()
+        values = [value.half() if value.is_floating_point() else value for value in values]
     if how.get("channels_last"):
         values = torch_model.channels_last(module, values)
     function = module
@@ -87,10 +78,16 @@ def _pytorch(package, request, inputs):
             return function(*values)
 
     if how.get("graph"):
-        run = _graphed(run)
+        run = graphed(run)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     outputs = lambda: {name: value.cpu().numpy() for name, value in zip(names, run())}
     return run, wait, outputs, f"PyTorch {torch.__version__} on {device}"
+
+
+def _pytorch(package, request, inputs):
+    graph, constants = read_graph(package, request)
+    package.forget(request["constants"])
+    return pytorch(graph, constants, inputs, request["device"], PYTORCH[request["how"]], request["math"])
 
 
 def _onnxruntime(package, request, inputs):
@@ -138,4 +135,5 @@ def answer(package, request):
         return {"status": "absent", "message": str(error)}
     # Peers round as they like: this is to see that they compute the same model.
     result = verdict(outputs(), expected, MOST_DISTANCE, math="tf32")
-    return result | _measure(run, wait) | {"version": version}
+    times = measure(run, wait)
+    return result | times | {"median_ms": times["ms"], "version": version}

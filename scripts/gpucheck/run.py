@@ -18,6 +18,7 @@ import traceback
 
 from .package import Package
 from .parts import PARTS
+from .processes import Processes
 from .report import Clock, Progress, Report
 from .serving import RESTORED
 from .worker import Worker
@@ -50,6 +51,7 @@ class Check:
         self.manifest = package.manifest
         self.target = self.manifest["target"]
         self.devices = []
+        self.processes = Processes()
         self._unfinished = 0
         self._workers = {}
 
@@ -78,20 +80,23 @@ class Check:
         """Processes that run programs on so many GPUs; kept between parts."""
         if gpus not in self._workers:
             self._workers[gpus] = [
-                Worker(self.script("serve"), self.environment(gpus), self.package.restored / f"worker-{gpus}-{i}.log")
+                self._worker(self.script("serve"), self.environment(gpus), f"worker-{gpus}-{i}.log")
                 for i in range(WORKERS)
             ]
         return self._workers[gpus]
 
     def new_worker(self, prefix, log):
         """A process of its own, under a tool."""
-        return Worker([*prefix, *self.script("serve")], self.environment(1), log)
+        return Worker([*prefix, *self.script("serve")], self.environment(1), log, self.processes)
+
+    def _worker(self, command, environment, log):
+        return Worker(command, environment, self.package.restored / log, self.processes)
 
     def peer(self):
         """A process for PyTorch and ONNX Runtime: without the package's libraries, which they may have themselves."""
         environment = dict(os.environ, CUDA_VISIBLE_DEVICES=self.visible(1))
         environment[RESTORED] = str(self.package.restored)
-        return Worker(self.script("peer"), environment, self.package.restored / "peer.log")
+        return self._worker(self.script("peer"), environment, "peer.log")
 
     def close_workers(self):
         for workers in self._workers.values():
@@ -103,16 +108,10 @@ class Check:
         """Runs dovetail-run; returns (exit code, output, message). Code None: it took too long."""
         command = [self.folder / "bin/dovetail-run", *arguments]
         try:
-            result = subprocess.run(
-                [str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                timeout=max(1, timeout), env=self.environment(**environment),
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return None, "", f"no end within {timeout:.0f} s"
+            code, output, said = self.processes.run(command, max(1, timeout), self.environment(**environment))
         except OSError as error:
             return 127, "", str(error)
-        message = result.stderr.strip().removeprefix("dovetail-run: error: ")
-        return result.returncode, result.stdout, message
+        return code, output, said.strip().removeprefix("dovetail-run: error: ")
 
     def add(self, row):
         """Adds a row to the report. What is late since the part's time is over, is no error."""
@@ -171,22 +170,22 @@ class Check:
             self.report.say("incomplete", f"time is over: {self._unfinished} of {total} were not finished")
 
 
-def _machine():
+def machine():
     """What the check runs on, for the report."""
-    machine = {"system": platform.platform(), "python": platform.python_version()}
-    machine["libc"] = " ".join(platform.libc_ver())
+    found = {"system": platform.platform(), "python": platform.python_version()}
+    found["libc"] = " ".join(platform.libc_ver())
     if smi := shutil.which("nvidia-smi"):
         fields = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit"
         query = [smi, f"--query-gpu={fields}", "--format=csv,noheader"]
         try:
             said = subprocess.run(query, capture_output=True, text=True, timeout=30).stdout
-            machine["nvidia-smi"] = said.strip().splitlines()
+            found["nvidia-smi"] = said.strip().splitlines()
         except (OSError, subprocess.TimeoutExpired) as error:
-            machine["nvidia-smi"] = str(error)
-    return machine
+            found["nvidia-smi"] = str(error)
+    return found
 
 
-def _find_devices(check):
+def find_devices(check):
     """Fills in the devices; returns why there are none, as a sentence, or nothing."""
     code, output, message = check.call(["devices", "--target", check.target, "--json"])
     if code == 0:
@@ -194,7 +193,6 @@ def _find_devices(check):
         check.devices = found["devices"]
         check.report.data["devices"] = found
         for device in check.devices:
-            check.report.add({"name": device["name"], "status": "ok", **device})
             print(f"  {device.get('ordinal', 0)}: {device['name']}, {device['memory_bytes'] / 2**30:.0f} GiB")
         for name, version in found.get("libraries", {}).items():
             print(f"  {name} {version}")
@@ -243,30 +241,32 @@ def _summarize(report):
     return 0 if good else 1
 
 
-def _interrupt(number, frame):
+def interrupt(number, frame):
     raise Interrupted(signal.Signals(number).name)
 
 
 def run(folder, arguments):
     """The command `run`; returns the exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
         package = Package(folder, restored)
         package.require(package.manifest["runtime"])
         heading = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "arguments": vars(arguments)}
         for key in ("target", "archs", "dovetail", "packed"):
             heading[key] = package.manifest[key]
-        report = Report(arguments.json, heading | {"machine": _machine(), "devices": {}})
+        report = Report(arguments.json, heading | {"machine": machine(), "devices": {}})
         clock = Clock(arguments.seconds)
         check = Check(folder, package, report, clock)
         try:
             report.begin("devices", "devices")
-            if reason := _find_devices(check):
+            if reason := find_devices(check):
                 report.say("failed", reason, show=False)
                 report.finish()
                 print(f"gpu-check: error: {reason}", file=sys.stderr)
                 return NO_DEVICE
+            for device in check.devices:
+                report.add({"name": device["name"], "status": "ok", **device})
             _run_parts(check, {name: PARTS[name] for name in PARTS if name in arguments.parts}, clock)
             report.finish()
         except Interrupted as error:

@@ -261,8 +261,11 @@ _HANDLERS = {
 }  # fmt: skip
 
 
-def build(graph, constants, inputs, device):
-    """(module, names of its outputs). `graph` is what `pack` wrote; `inputs` are example arrays."""
+def build(graph, constants, inputs, device, shapes=None):
+    """(module, names of its outputs). `graph` is what `pack` wrote; `inputs` are example arrays.
+
+    `shapes`, a dict, gets the shape of each value by name.
+    """
     builder = _Builder(device)
     values = {"": None} | {name: builder.constant(array) for name, array in constants.items()}
     for index, (name, array) in enumerate(inputs.items()):
@@ -274,6 +277,8 @@ def build(graph, constants, inputs, device):
         results = _HANDLERS[node["op"]](builder, node["attributes"] | {"outputs": len(node["outputs"])}, *operands)
         for name, result in zip(node["outputs"], results if isinstance(results, list) else [results]):
             values[name] = result
+    if shapes is not None:
+        shapes |= {name: tuple(value.example.shape) for name, value in values.items() if value is not None}
     builder.graph.output(tuple(builder._node(values[name]) for name in graph["outputs"]))
     return torch.fx.GraphModule(builder.root, builder.graph).eval(), graph["outputs"]
 

@@ -4,11 +4,12 @@
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
 import traceback
+
+from .processes import kill_group
 
 
 def serve(answer):
@@ -24,10 +25,11 @@ def serve(answer):
 
 
 class Worker:
-    """Starts `command` when it is needed, and again after it was lost."""
+    """Starts `command` when it is needed, as one of `processes`, and again after it was lost."""
 
-    def __init__(self, command, environment, log):
+    def __init__(self, command, environment, log, processes):
         self._command, self._environment, self._log = command, environment, log
+        self._processes = processes
         self._process = None
         self._pending = b""
 
@@ -50,10 +52,9 @@ class Worker:
 
     def _start(self):
         with open(self._log, "ab") as log:
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment,
-                start_new_session=True,
-            )  # fmt: skip
+            self._process = self._processes.start(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment
+            )
         self._pending = b""
 
     def _read_line(self, deadline):
@@ -94,6 +95,6 @@ class Worker:
     def kill(self):
         if self._process is not None:
             # A tool starts the program as a process of its own.
-            os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process)
             self._process.wait()
             self._process = None

@@ -231,7 +231,7 @@ if "--comm" in arguments:
     at = arguments.index("--comm")
     assert arguments[at + 1] == "nccl" and os.environ["MASTER_ADDR"] and os.environ["MASTER_PORT"]
     assert int(os.environ["LOCAL_RANK"]) < int(os.environ["WORLD_SIZE"]) <= 2
-    del arguments[at : at + 2]
+    arguments[at + 1] = "local"
     if os.environ["RANK"] != "0":
         sys.exit({code})
     if {wrong_replay} and arguments[0] == "run" and int(arguments[arguments.index("--warmup") + 1]) > 1:

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Part C: large models. Time, memory, and what is refused, with the reason."""
+
+from .shares import ceiling_kind, share_of_ceiling, work_of
+
+#: Exit codes of the runtime for what it refuses: unsupported, and not enough memory.
+REFUSALS = (5, 6)
+
+
+def large(check):
+    """All f32 programs first, from small to large, then those of other modes."""
+    jobs = [
+        (entry, program)
+        for variant in ("f32", "tf32", "f16")
+        for entry in check.entries("large")
+        for program in entry["programs"]
+        if program["variant"] == variant
+    ]
+    check.close_probe()
+    for entry, program in check.each(jobs, lambda job: f"{job[0]['name']} {job[1]['variant']}", least=6):
+        reply = check.measure(entry, program, repetitions=10, seconds=60, warm_up=1, forget=True)
+        if reply["status"] == "error" and reply.get("code") in REFUSALS:
+            reply |= {"status": "refused"}
+        percent = share_of_ceiling(work_of(entry, program), reply.get("ms"), check.ceilings, ceiling_kind(program))
+        check.add({"name": entry["name"], "variant": program["variant"], "percent": percent, **reply})
+        # The next one finds an empty device.
+        check.close_probe()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`run --profile ten-minutes`: a smoke, then timed parts with a deadline each, and an end that no process can delay."""
+
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+from .ceilings import clocks
+from .journal import Journal
+from .package import DamagedPackage, Package
+from .parts import TIMED_PARTS
+from .processes import Watchdog
+from .report import Clock
+from .run import NO_DEVICE, Interrupted, find_devices, interrupt, machine
+from .timed_check import TimedCheck
+
+#: Seconds of the smoke in all, of one of its parts, and for writing the result.
+SMOKE_SECONDS, SMOKE_PART_SECONDS, RESERVE_SECONDS = 60, 20, 6
+
+
+class SmokeReport:
+    """What a part says while it is only tried."""
+
+    def __init__(self, journal):
+        self.data, self._journal = journal.data, journal
+        self.rows, self.notes = [], []
+
+    def add(self, row):
+        self.rows.append(row)
+
+    def say(self, status, note):
+        self.notes.append(f"{status}: {note}")
+
+    def add_log(self, name, text):
+        self._journal.add_log(name, text)
+
+    def failure(self):
+        """Why the part cannot run, or nothing. What is only wrong in its numbers can run."""
+        errors = [row for row in self.rows if row["status"] == "error"]
+        if not errors or any(row["status"] in ("ok", "differs") for row in self.rows):
+            return ""
+        return f"{errors[0].get('name', '')} {errors[0].get('variant', '')}: {errors[0]['message']}".strip()
+
+
+def check_files(package):
+    """DamagedPackage unless all files are there, as large as `pack` wrote them. Contents are verified when read."""
+    tensors = package.manifest["tensors"]
+    for name, entry in package.manifest["files"].items():
+        expected = entry["bytes"] - sum(tensors[number]["bytes"] for _, number in entry["holes"])
+        path = package.folder / "files" / name
+        if not path.exists():
+            raise DamagedPackage(f"{name} is missing from {package.folder}; unpack the package again")
+        if "packing" not in entry and path.stat().st_size != expected:
+            raise DamagedPackage(f"{name} in {package.folder} is damaged; unpack the package again")
+
+
+def _try(check, name, part):
+    """Runs a part once, with one iteration; returns why it failed, or nothing."""
+    report = SmokeReport(check.report)
+    journal, check.report, check.smoke = check.report, report, True
+    start = time.monotonic()
+    try:
+        part.run(check)
+        failure = report.failure()
+    except (Interrupted, DamagedPackage):
+        raise
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"
+    finally:
+        check.report, check.smoke = journal, False
+    seconds = round(time.monotonic() - start, 2)
+    is_late = any(row["status"] == "unfinished" for row in report.rows)
+    status = "error" if failure else "unfinished" if is_late else "ok"
+    message = failure or "; ".join(report.notes)
+    rows = [{key: row.get(key) for key in ("name", "variant", "status", "message")} for row in report.rows]
+    journal.add({"name": name, "status": status, "message": message, "seconds": seconds, "rows": rows})
+    return failure
+
+
+def _smoke(check, chosen, watchdog):
+    """{part: why it failed} of those that cannot run here."""
+    check.report.begin("smoke", "every part once")
+    start = time.monotonic()
+    end = time.monotonic() + min(SMOKE_SECONDS, check.clock.left() / 4)
+    failed = {}
+    for name, part in chosen.items():
+        if not check.on_gpu and part.needs_gpu:
+            continue
+        left = end - time.monotonic()
+        if left < 1:
+            check.report.say("incomplete", f"{name} was not tried: time is over")
+            continue
+        check.clock.limit(min(SMOKE_PART_SECONDS, left))
+        watchdog.watch(time.monotonic() + check.clock.part_left())
+        if failure := _try(check, name, part):
+            failed[name] = failure
+    check.report.data["parts"]["smoke"]["seconds"] = round(time.monotonic() - start, 2)
+    return failed
+
+
+def _run_parts(check, chosen, failed, watchdog):
+    journal, clock = check.report, check.clock
+    weights = {name: part.weight for name, part in chosen.items() if name not in failed}
+    before = clocks(check)
+    for name, part in chosen.items():
+        journal.begin(name, part.title)
+        entry = journal.data["parts"][name]
+        if name in failed:
+            journal.say("failed", f"in the smoke: {failed[name]}")
+            continue
+        clock.enter(weights[name], sum(weights.values()))
+        del weights[name]
+        watchdog.watch(clock.part_end)
+        start = time.monotonic()
+        try:
+            if not check.on_gpu and part.needs_gpu:
+                journal.say("skipped", "it needs a GPU")
+            elif clock.left() < 1:
+                journal.say("incomplete", "time is over: nothing of it was reached")
+            else:
+                part.run(check)
+        except Interrupted:
+            journal.say("failed", "the check was ended from outside")
+            raise
+        except DamagedPackage as error:
+            check.damage = str(error)
+            journal.say("failed", str(error))
+        except Exception as error:
+            entry["trace"] = traceback.format_exc()
+            journal.say("failed", f"{type(error).__name__}: {error}")
+        if watchdog.fired:
+            # It has ended processes that are kept between parts.
+            check.end_all()
+            watchdog.fired = 0
+        entry["seconds"] = round(time.monotonic() - start, 2)
+        after = clocks(check)
+        entry["clocks"], before = {"before": before, "after": after}, after
+
+
+def _logs(check):
+    for file in sorted(check.package.restored.glob("*.log")):
+        check.report.add_log(file.name, file.read_bytes())
+
+
+def run(folder, arguments):
+    """The command `run` with the profile ten-minutes; returns the exit code."""
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
+        package = Package(folder, restored)
+        package.require(package.manifest["runtime"])
+        check_files(package)
+        heading = {"profile": "ten-minutes", "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        heading |= {"arguments": vars(arguments), "machine": machine(), "devices": {}}
+        heading |= {key: package.manifest[key] for key in ("target", "archs", "dovetail", "packed")}
+        journal = Journal(arguments.json, heading)
+        clock = Clock(max(0.0, arguments.seconds - min(RESERVE_SECONDS, arguments.seconds / 20)))
+        check = TimedCheck(folder, package, journal, clock)
+        watchdog = Watchdog(check.processes, begin + arguments.seconds)
+        ended = ""
+        try:
+            journal.begin("devices", "devices")
+            if reason := find_devices(check):
+                journal.say("failed", reason)
+                journal.finish()
+                print(f"gpu-check: error: {reason}", file=sys.stderr)
+                return NO_DEVICE
+            chosen = {name: TIMED_PARTS[name] for name in TIMED_PARTS if name in arguments.parts}
+            failed = _smoke(check, chosen, watchdog)
+            _run_parts(check, chosen, failed, watchdog)
+        except Interrupted as error:
+            ended = str(error)
+            print(f"gpu-check: error: ended by {error}", file=sys.stderr)
+        except DamagedPackage as error:
+            check.damage = str(error)
+        finally:
+            watchdog.stop()
+            check.end_all()
+        _logs(check)
+        journal.finish(complete=not ended)
+        return _end(journal, check, ended)
+
+
+def _end(journal, check, ended):
+    """Prints how each part ended; returns the exit code."""
+    print("\n== Summary")
+    for name, part in journal.data["parts"].items():
+        note = f" ({part['note'][:300]})" if part["note"] else ""
+        print(f"  {name:<8}{part['status']}{note}, {part.get('seconds', 0):.0f} s")
+    print(f"  {journal.path}: all of it; `gpu-check report {journal.path}` makes a page of it")
+    if check.damage:
+        print(f"gpu-check: error: {check.damage}", file=sys.stderr)
+        return 7
+    return 1 if ended or any(part["status"] == "failed" for part in journal.data["parts"].values()) else 0

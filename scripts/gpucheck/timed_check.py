@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the timed parts need of a package and a machine."""
+
+import json
+import os
+
+import numpy as np
+
+from . import inputs
+from .exactness import find_tool
+from .measurements import BenchError
+from .run import Check
+from .serving import WITH_TORCH
+
+#: The profiler stays loaded, and JAX takes memory when it needs it.
+FOR_PEERS = {"TEARDOWN_CUPTI": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+
+
+def _size(job):
+    """How much a job computes: that of its entry, which is the job or the first of its things."""
+    entry = job[0] if isinstance(job, tuple) else job
+    return entry.get("work", {}).get("flops", 0) if isinstance(entry, dict) else 0
+
+
+class TimedCheck(Check):
+    """What the timed parts need: entries of the package, the process that measures, and `bench`."""
+
+    def __init__(self, folder, package, report, clock):
+        super().__init__(folder, package, report, clock)
+        self.on_gpu = self.target == "cuda"
+        self.smoke = False
+        self.damage = ""
+        self.ceilings = {}
+        #: Whether each trace of the profiler needs a process of its own.
+        self.fresh_traces = False
+        self._probes = {}
+        self._saved = {}
+
+    def entries(self, *groups):
+        return [entry for entry in self.manifest.get("timed", []) if entry["group"] in groups]
+
+    def program(self, entry, variant):
+        """The entry's program of this variant, or None."""
+        return next((p for p in entry["programs"] if p["variant"] == variant), None)
+
+    def iterations(self, count):
+        return 1 if self.smoke else count
+
+    def each(self, jobs, name, least=3, size=lambda job: 1):
+        """As `Check.each`. A smoke takes the smallest job only."""
+        if self.smoke:
+            jobs = sorted(jobs, key=_size)[:1]
+        yield from super().each(jobs, name, 0.5 if self.smoke else least, size)
+
+    def add(self, row):
+        if "DamagedPackage: " in row.get("message", ""):
+            self.damage = self.damage or row["message"].partition("DamagedPackage: ")[2]
+        if row["status"] == "absent":
+            row["status"] = "skipped"
+        if "killed by signal 9" in row.get("message", "") and self.clock.part_left() < 0.1:
+            # The watchdog did that.
+            row["status"] = "late"
+        super().add(row)
+
+    def ask(self, do, seconds=60, environment=None, **request):
+        """The reply of a process that measures; it is started again after an error.
+
+        Programs alone run in a process without PyTorch, which takes seconds to start. With an `environment` of its own
+        the process is another one, which ends with the reply.
+        """
+        with_torch = "" if do == "probe.run" else "1"
+        if environment or with_torch not in self._probes:
+            variables = FOR_PEERS | {WITH_TORCH: with_torch} | (environment or {})
+            # PyTorch gets its libraries from where it always does.
+            variables["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH", "")
+            log = "probe-torch.log" if with_torch else "probe.log"
+            probe = self._worker(self.script("probe"), self.environment(1, **variables), log)
+            if not environment:
+                self._probes[with_torch] = probe
+        else:
+            probe = self._probes[with_torch]
+        reply = probe(request | {"do": do, "target": self.target}, min(seconds, self.clock.part_left()))
+        if environment or reply["status"] in ("error", "late"):
+            # A device may be of no use to a process after an error.
+            probe.kill()
+        if trace := reply.pop("trace", None):
+            self.report.add_log(f"{do} {request.get('entry', {}).get('name', '')}", trace)
+        return reply
+
+    def close_probe(self):
+        """The next measurement has a process of its own: nothing of an earlier one is on the device."""
+        for probe in self._probes.values():
+            probe.kill()
+
+    def measure(self, entry, program, autotune=False, repetitions=50, seconds=60, **options):
+        """Time of a program whose results are right: what `probe.run` replies."""
+        options = {"warm_up": 10, **options}
+        if self.smoke:
+            options |= {"warm_up": 0}
+        return self.ask(
+            "probe.run", seconds, entry=entry, program=program, autotune=autotune and self.on_gpu,
+            repetitions=self.iterations(repetitions), **options,
+        )  # fmt: skip
+
+    def input_flags(self, entry, program):
+        """Flags of dovetail-run for the entry's inputs, which are saved once."""
+        key = entry["name"], program.get("dtype")
+        if key not in self._saved:
+            self._saved[key] = flags = []
+            for index, (name, value) in enumerate(inputs.generate(entry, program.get("dtype")).items()):
+                file = self.package.restored / f"{key[0]}-{key[1]}-{index}.npy"
+                np.save(file, value)
+                flags += ["--input", f"{name}=@{file}"]
+        return self._saved[key]
+
+    def bench(self, entry, program, iterations, flags=(), **environment):
+        """What `dovetail-run bench --json` says. BenchError with the status of a row and a message."""
+        path = self.package.path(program["file"])
+        command = ["bench", path, "--json", "--iterations", iterations, "--warmup", max(2, iterations // 5), *flags]
+        command += self.input_flags(entry, program)
+        code, output, message = self.call(command, self.clock.part_left(), gpus=1, **environment)
+        if code != 0:
+            raise BenchError("late" if code is None else "error", message or f"exit code {code}")
+        return json.loads(output)
+
+    def find_tool(self, name):
+        """The path of a tool of CUDA, or None."""
+        return find_tool(name)
+
+    def end_all(self):
+        self.close_probe()
+        self.close_workers()
+        self.processes.kill_all()
