@@ -15,7 +15,7 @@ import pytest
 from cases import fixed_cases, quick_seeds, random_case
 from harness.backend import call, fastest_backend, replaying_backend, tool
 from harness.compare import differences
-from harness.extent import one_of, some
+from harness.extent import some
 from harness.isolated import IsolatedPool
 from harness.partition import Partition
 from ops import GENERATORS
@@ -42,7 +42,6 @@ def workers(backend):
     workers.close()
 
 
-@one_of(2)
 @pytest.mark.parametrize("name", list(fixed_cases()))
 def test_emulated_fixed_case(workers, name):
     outcome = workers(Request(fixed=name, target="emulated"))
@@ -55,14 +54,12 @@ def _seeds():
         yield pytest.param(seed, marks=pytest.mark.quick if seed in quick else ())
 
 
-@one_of(2)
 @pytest.mark.parametrize("seed", list(_seeds()))
 def test_emulated_random_case(workers, seed):
     outcome = workers(Request(seed=seed, target="emulated"))
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
-@one_of(2)
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("subject", SMALL_SUBJECTS, ids=lambda subject: subject.name)
 def test_emulated_model(subject, ranks):
@@ -183,7 +180,6 @@ def test_scatter_by_many_threads(backend, tmp_path, shape, reduction, ranks):
     assert np.array_equal(actual[result], expected)
 
 
-@one_of(2)
 @pytest.mark.parametrize("number, name", list(enumerate([*fixed_cases(), *range(FIRST_SEED, FIRST_SEED + COUNT)])))
 def test_assembled(assembler, tmp_path, number, name):
     """Each case for one architecture in turn, in `make verify-all` for all."""

@@ -13,11 +13,10 @@ import pytest
 from graphs import MOTIFS
 from graphs.case import random_graph
 from harness.cpus import runnable_cpus
-from harness.extent import EVERYTHING
 from random_graphs import PASSED, Request, workers
 
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "20250"))
-COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200" if EVERYTHING else "80"))
+COUNT = int(os.environ.get("DOVETAIL_RANDOM_GRAPHS", "200"))
 
 
 @pytest.fixture(scope="module")

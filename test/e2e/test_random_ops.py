@@ -11,7 +11,7 @@ import os
 import pytest
 from cases import ROUND, fixed_cases, quick_seeds
 from harness.cpus import runnable_cpus
-from harness.extent import one_of, some
+from harness.extent import some
 from random_ops import PASSED, Request
 from random_ops import workers as create_workers
 
@@ -36,14 +36,12 @@ def _check(outcome):
     assert outcome.status == PASSED, f"{outcome.case}\n{outcome.message}"
 
 
-@one_of(2)
 @pytest.mark.parametrize("number, name", list(enumerate(fixed_cases())))
 def test_fixed_case(workers, number, name):
     native, *others = runnable_cpus()
     _check(workers(Request(fixed=name, cpus=(native, *some(others, number, 1)))))
 
 
-@one_of(2)
 @pytest.mark.parametrize("seed", list(_seeds()))
 def test_random_case(workers, seed):
     native, *others = runnable_cpus()
