@@ -127,13 +127,20 @@ private:
 
 absl::Status LocalCommunicator::connect() {
   group->ranks[ownRank]->connected = true;
-  for (int peer = 0; peer < size(); ++peer)
-    if (peer != ownRank)
-      group->notify(peer);
-  for (int peer = 0; peer < size(); ++peer)
-    if (absl::Status status = group->wait(ownRank, peer, [&] { return group->ranks[peer]->connected.load(); });
-        !status.ok())
+  // Rank 0 waits for all others, and they for it: of thousands of ranks not each can wake each.
+  if (ownRank != 0) {
+    group->notify(0);
+    if (absl::Status status = group->wait(ownRank, 0, [&] { return group->allConnected.load(); }); !status.ok())
       return status;
+  } else {
+    for (int peer = 1; peer < size(); ++peer)
+      if (absl::Status status = group->wait(0, peer, [&] { return group->ranks[peer]->connected.load(); });
+          !status.ok())
+        return status;
+    group->allConnected = true;
+    for (int peer = 1; peer < size(); ++peer)
+      group->notify(peer);
+  }
   for (LocalChannel *channel : unresolved)
     if (absl::Status status = channel->resolve(); !status.ok())
       return status;

@@ -73,6 +73,7 @@ struct LocalGroup::State {
   absl::Status failure() const;
 
   std::vector<std::unique_ptr<RankState>> ranks;
+  std::atomic<bool> allConnected{false};
   /// The last decision of rank 0: its number, from 1, twice, and 1 more if it is yes.
   std::atomic<uint64_t> decision{0};
   std::mutex recordingMutex;
