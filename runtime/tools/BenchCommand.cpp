@@ -103,8 +103,8 @@ nlohmann::json describeCandidates(const std::vector<runtime::CallCandidate> &can
   return result;
 }
 
-/// The nodes that each step adds to the graph that a device replays. Null where ranks share the graph: there, the nodes of a step
-/// cannot be told from those of other ranks.
+/// The nodes that each step adds to the graph that a device replays. Null where ranks share the graph: there, the nodes
+/// of a step cannot be told from those of other ranks.
 nlohmann::json describeNodes(const runtime::ProgramRunner &runner, bool isProcess) {
   nlohmann::json result = nlohmann::json::array();
   const runtime::Plan &plan = runner.getProgram().getPlan();

@@ -99,7 +99,7 @@ private:
   absl::Status prepareOnce(bool again);
   absl::Status runSteps();
   /// Notes what the step at `position` has added to what was recorded `before` it, which is brought up to date.
-  absl::Status noteNodes(size_t position, GraphNodes &before);
+  void noteNodes(size_t position, GraphNodes &before);
   absl::Status runStep(PreparedStep &step);
   void noteWrites(const PreparedStep &step) const;
   absl::Status annotate(const StepInfo &step, const absl::Status &status) const {
@@ -415,13 +415,13 @@ absl::Status ProgramSession::prepare() {
   return absl::OkStatus();
 }
 
-absl::Status ProgramSession::noteNodes(size_t position, GraphNodes &before) {
+void ProgramSession::noteNodes(size_t position, GraphNodes &before) {
+  // A report may lack nodes: an error here does not end the run.
   absl::StatusOr<std::optional<GraphNodes>> nodes = backend->recordedNodes();
-  if (nodes.ok() && *nodes) {
-    callReports[position].nodes = **nodes - before;
-    before = **nodes;
-  }
-  return nodes.status();
+  if (!nodes.ok() || !*nodes)
+    return;
+  callReports[position].nodes = **nodes - before;
+  before = **nodes;
 }
 
 absl::Status ProgramSession::prepareOnce(bool again) {
@@ -537,7 +537,7 @@ absl::Status ProgramSession::runSteps() {
       stepTimes[position].begin = std::chrono::steady_clock::now();
     absl::Status status = runStep(step);
     if (status.ok() && options.explain)
-      status = noteNodes(position, recorded);
+      noteNodes(position, recorded);
     if (options.trace) {
       // On CPUs a step takes as long as it keeps the rank's thread: what goes on besides, waits show.
       if (status.ok() && step.exchange && !backend->mover().doesAtOnce())

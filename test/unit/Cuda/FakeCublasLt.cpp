@@ -184,7 +184,8 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
                                                     size_t *written) {
   uint32_t number = static_cast<uint32_t>(algorithm->data[0]);
   uint32_t found = name == CUBLASLT_ALGO_CONFIG_ID ? 60 + number : name == CUBLASLT_ALGO_CONFIG_TILE_ID ? number : 0;
-  if (size != sizeof(found))
+  bool isShape = name == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID || name == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+  if (size != (isShape ? sizeof(uint16_t) : sizeof(found)))
     return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(value, &found, size);
   *written = size;

@@ -155,7 +155,8 @@ TEST_F(LibraryCalls, ReportsNameAllEngines) {
                   "mode A 43 [TILE_SIZE=30] [] direct 0 -1 untried"));
   ASSERT_TRUE(run(product, {.explain = true}).ok());
   EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
-  std::string rest = "STAGES_ID=0,SPLITK_NUM=0,REDUCTION_SCHEME=0,CTA_SWIZZLING=0,CUSTOM_OPTION=0] [FMA] direct 0 ";
+  std::string rest = "STAGES_ID=0,SPLITK_NUM=0,REDUCTION_SCHEME=0,CTA_SWIZZLING=0,CUSTOM_OPTION=0,INNER_SHAPE_ID=0,"
+                     "CLUSTER_SHAPE_ID=0] [FMA] direct 0 ";
   EXPECT_THAT(linesOf(report), ElementsAre("heuristic 60 [TILE_ID=0," + rest + "1000 chosen",
                                            "heuristic 61 [TILE_ID=1," + rest + "1001 untried",
                                            "heuristic 62 [TILE_ID=2," + rest + "1002 untried"));

@@ -1,4 +1,4 @@
-//===- CallReport.h - What does library calls -------------------*- C++ -*-===//
+//===- CallReport.h - How libraries do calls --------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

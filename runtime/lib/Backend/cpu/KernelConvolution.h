@@ -21,8 +21,8 @@
 
 namespace dovetail::runtime {
 
-/// A convolution in f32, or some groups of it. Input and result may lie anywhere in memory as long as channels follow each
-/// other: no copies are needed for pads, slices or strides. Results do not depend on how threads divide them.
+/// A convolution in f32, or some groups of it. Input and result may lie anywhere in memory as long as channels follow
+/// each other: no copies are needed for pads, slices or strides. Results do not depend on how threads divide them.
 ///
 /// Use: construct; `create` until it suits; `prepare`; `bind`; `pack` once, if weights never change; `run`.
 class KernelConvolution {

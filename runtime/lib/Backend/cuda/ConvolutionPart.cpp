@@ -9,6 +9,7 @@
 #include "ConvolutionPart.h"
 #include "Tuning.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -168,7 +169,10 @@ void ConvolutionPart::report(LibraryCallReport &report) const {
   report.postOps = static_cast<int64_t>(call.postOps.size());
   if (!graph)
     return;
-  report.implementation = graph->implementation();
+  // Parts differ in their shapes, and then perhaps in their engines.
+  std::string own = graph->implementation();
+  if (!absl::StrContains(report.implementation, own))
+    absl::StrAppend(&report.implementation, report.implementation.empty() ? "" : ", ", own);
   report.fused = static_cast<int64_t>(fusedOps);
   for (const std::vector<CallCandidate> &list : {candidates, currentCandidates()})
     report.candidates.insert(report.candidates.end(), list.begin(), list.end());

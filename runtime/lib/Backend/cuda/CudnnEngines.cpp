@@ -100,7 +100,7 @@ CallCandidate CudnnGraph::describe(const CudnnDescriptor &config) const {
   if (api.cudnnBackendGetAttribute(raw, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &found, &number) ==
       CUDNN_STATUS_SUCCESS)
     candidate.engine = absl::StrCat(number);
-  for (cudnnBackendNumericalNote_t note : numericalNotes(raw))
+  for (cudnnBackendNumericalNote_t note : numericalNotes(raw).value_or(std::vector<cudnnBackendNumericalNote_t>()))
     if (const char *name = nameOf(note))
       candidate.notes.emplace_back(name);
   cudnnBackendBehaviorNote_t behavior[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];

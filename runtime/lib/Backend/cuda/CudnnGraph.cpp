@@ -140,13 +140,14 @@ void CudnnGraph::addPointwise(const Pointwise &pointwise, int input, int operand
   operations.push_back(std::move(operation));
 }
 
-std::vector<cudnnBackendNumericalNote_t> CudnnGraph::numericalNotes(cudnnBackendDescriptor_t engine) const {
+std::optional<std::vector<cudnnBackendNumericalNote_t>>
+CudnnGraph::numericalNotes(cudnnBackendDescriptor_t engine) const {
   std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   int64_t found = 0;
   if (handles.cudnnApi().cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &found,
                                                   notes.data()) != CUDNN_STATUS_SUCCESS)
-    return {CUDNN_NUMERICAL_NOTE_TYPE_COUNT};
+    return std::nullopt;
   notes.resize(std::min<int64_t>(found, CUDNN_NUMERICAL_NOTE_TYPE_COUNT));
   return notes;
 }
@@ -159,7 +160,10 @@ const char *CudnnGraph::brokenRule(const CudnnDescriptor &config, MathMode mode)
   if (api.cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found,
                                    &raw) != CUDNN_STATUS_SUCCESS)
     return "the library does not tell its engine";
-  for (cudnnBackendNumericalNote_t note : numericalNotes(raw))
+  std::optional<std::vector<cudnnBackendNumericalNote_t>> notes = numericalNotes(raw);
+  if (!notes)
+    return "the library does not tell its notes";
+  for (cudnnBackendNumericalNote_t note : *notes)
     switch (note) {
     // Every run, and every rank, gets the same bits.
     case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
@@ -175,8 +179,6 @@ const char *CudnnGraph::brokenRule(const CudnnDescriptor &config, MathMode mode)
       if (type == CUDNN_DATA_FLOAT && mode == MathMode::F32)
         return "tensor cores round f32, which --math f32 excludes";
       break;
-    case CUDNN_NUMERICAL_NOTE_TYPE_COUNT:
-      return "the library does not tell its notes";
     default:
       break;
     }
@@ -208,6 +210,8 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     offered.emplace_back(api, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     raw.push_back(offered.back().get());
   }
+  if (available == 0)
+    note(source, nullptr, CallCandidate::Status::Failed, "the library offers nothing");
   if (available == 0 ||
       api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, available,
                                    &available, raw.data()) != CUDNN_STATUS_SUCCESS)

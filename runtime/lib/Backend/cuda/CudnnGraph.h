@@ -21,6 +21,7 @@
 #include "dovetail/runtime/Plan.h"
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace dovetail::runtime::cuda {
@@ -122,7 +123,8 @@ private:
   absl::Status issue(DeviceStream &stream, const Plan &plan);
   /// Why an engine may not be used, null if it may.
   const char *brokenRule(const CudnnDescriptor &config, MathMode mode) const;
-  std::vector<cudnnBackendNumericalNote_t> numericalNotes(cudnnBackendDescriptor_t engine) const;
+  /// None if the library does not tell.
+  std::optional<std::vector<cudnnBackendNumericalNote_t>> numericalNotes(cudnnBackendDescriptor_t engine) const;
   /// An engine with its settings.
   CallCandidate describe(const CudnnDescriptor &config) const;
   /// Keeps a candidate; `config` is null where the library offers nothing.
