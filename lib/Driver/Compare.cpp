@@ -183,10 +183,9 @@ static Difference compareElements(const tools::NamedTensor &actualData, const to
       if (double e = expected[i]; std::isfinite(e))
         result.magnitude = std::max(result.magnitude, std::abs(e));
     result.limit = getTolerance(expectedData.type) * result.magnitude;
-    result.isAllNan = count > 0;
     for (int64_t i = 0; i < count; ++i) {
       double a = actual[i], e = expected[i];
-      result.isAllNan &= std::isnan(a) && std::isnan(e);
+      result.numNan += std::isnan(a) && std::isnan(e);
       if (std::isfinite(a) && std::isfinite(e)) {
         result.largest = std::max(result.largest, std::abs(a - e));
         if (std::abs(a - e) > result.limit)
@@ -195,6 +194,7 @@ static Difference compareElements(const tools::NamedTensor &actualData, const to
         note(i);
       }
     }
+    result.isAllNan = count > 0 && result.numNan == count;
   }
   return result;
 }

@@ -221,6 +221,10 @@ absl::Status BenchCommand::run() {
       stepTimes.add(**runner);
   }
   progress.clear();
+  if (!*isProcess) {
+    cutOutputs(**runner, outputs);
+    printNonFinite(outputs);
+  }
   // What comes next, rank 0 does alone.
   if (absl::Status status = (*runner)->finish(); !status.ok())
     return ofArtifact(arguments.artifact, status);

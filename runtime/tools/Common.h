@@ -9,6 +9,8 @@
 #ifndef DOVETAIL_RUNTIME_TOOLS_COMMON_H
 #define DOVETAIL_RUNTIME_TOOLS_COMMON_H
 
+#include "Summary.h"
+
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/RunCommands.h"
@@ -68,6 +70,10 @@ absl::Status checkOutputs(const RunArguments &arguments, const std::vector<std::
 
 /// Writes to stderr what a runner says about its start, if anything.
 void printRemark(const runtime::ProgramRunner &runner);
+/// Says on standard error that outputs contain NaN or infinities, if they do.
+void printNonFinite(const std::vector<NamedTensor> &outputs);
+/// The same by the summaries of a program's outputs.
+void printNonFinite(const runtime::Plan &plan, const std::vector<Summary> &summaries);
 
 /// What a rank takes of memory, for reports.
 nlohmann::json describeMemory(int rank, const runtime::SessionStatistics &memory);

@@ -33,13 +33,13 @@ int64_t ProcessPorts::pieceBytes(size_t output) const {
 absl::Status ProcessPorts::write(size_t output, const layout::Box &box, const std::byte *elements) {
   if (isIdle)
     return absl::OkStatus();
-  if (files)
-    return files->write(output, box, elements);
   Summary part;
   part.add(plan.outputs[output].type, elements, box.volume());
-  std::lock_guard lock(mutex);
-  summaries[output].add(part);
-  return absl::OkStatus();
+  {
+    std::lock_guard lock(mutex);
+    summaries[output].add(part);
+  }
+  return files ? files->write(output, box, elements) : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Summary>> ProcessPorts::summarize() const { return shareSummaries(runner, summaries); }

@@ -158,6 +158,7 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     }
     std::fputs(formatTable(rows, "").c_str(), stdout);
   }
+  printNonFinite(outputTensors);
   printTiming(begin, loaded, read, started, done);
   return absl::OkStatus();
 }
@@ -243,8 +244,10 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
     }
     std::fputs(formatTable(rows, "").c_str(), stdout);
   }
-  if (isFirst)
+  if (isFirst) {
+    printNonFinite(plan, *summaries);
     printTiming(begin, loaded, read, started, done);
+  }
   return ofArtifact(arguments.artifact, runner.finish());
 }
 

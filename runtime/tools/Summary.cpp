@@ -8,6 +8,7 @@
 
 #include "Summary.h"
 
+#include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -19,6 +20,12 @@ using namespace dovetail::tools;
 
 namespace {
 
+/// The upper half of a float.
+struct BFloat16 {
+  uint16_t bits;
+  explicit operator double() const { return absl::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
 template <typename T> void addAll(Summary &summary, const std::byte *elements, int64_t count) {
   const T *data = reinterpret_cast<const T *>(elements);
   summary.count += count;
@@ -28,6 +35,7 @@ template <typename T> void addAll(Summary &summary, const std::byte *elements, i
       ++summary.invalid;
       continue;
     }
+    summary.infinite += std::isinf(value);
     summary.least = std::min(summary.least, value);
     summary.most = std::max(summary.most, value);
     summary.sum += value;
@@ -45,6 +53,8 @@ void Summary::add(runtime::ElementType type, const std::byte *elements, int64_t 
     return addAll<double>(*this, elements, number);
   case ElementType::F16:
     return addAll<_Float16>(*this, elements, number);
+  case ElementType::BF16:
+    return addAll<BFloat16>(*this, elements, number);
   case ElementType::I8:
     return addAll<int8_t>(*this, elements, number);
   case ElementType::I16:
@@ -63,7 +73,7 @@ void Summary::add(runtime::ElementType type, const std::byte *elements, int64_t 
   case ElementType::U64:
     return addAll<uint64_t>(*this, elements, number);
   default:
-    return; // There is none of BF16 and of narrow types.
+    return; // There is none of narrow types.
   }
 }
 
@@ -73,15 +83,30 @@ void Summary::add(const Summary &other) {
   sum += other.sum;
   count += other.count;
   invalid += other.invalid;
+  infinite += other.infinite;
 }
 
 std::string Summary::text(runtime::ElementType type) const {
-  if (type == runtime::ElementType::BF16 || runtime::isNarrow(type))
+  if (runtime::isNarrow(type))
     return "";
   if (count == invalid)
     return count == 0 ? "no elements" : "all NaN";
   std::string text = absl::StrFormat("min %.6g  mean %.6g  max %.6g", least, sum / (count - invalid), most);
   return invalid ? absl::StrCat(text, "  NaN in ", invalid, " elements") : text;
+}
+
+std::string tools::describeNonFinite(const std::vector<std::string> &names, const std::vector<Summary> &summaries) {
+  std::string text;
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    const Summary &summary = summaries[i];
+    std::string found = summary.invalid ? absl::StrCat(summary.invalid, " NaN") : "";
+    if (summary.infinite)
+      absl::StrAppend(&found, found.empty() ? "" : " and ", summary.infinite, " infinite");
+    if (!found.empty())
+      absl::StrAppend(&text, text.empty() ? "" : "; ", "output '", names[i], "' contains ", found, " values, of ",
+                      summary.count);
+  }
+  return text;
 }
 
 absl::StatusOr<std::vector<Summary>> tools::shareSummaries(runtime::ProgramRunner &runner,

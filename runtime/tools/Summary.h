@@ -25,13 +25,16 @@ namespace dovetail::tools {
 
 struct Summary {
   double least = INFINITY, most = -INFINITY, sum = 0;
-  int64_t count = 0, invalid = 0; ///< All elements, and those that are not numbers.
+  int64_t count = 0, invalid = 0, infinite = 0; ///< All elements, NaNs, and infinities.
 
   void add(runtime::ElementType type, const std::byte *elements, int64_t count);
   void add(const Summary &other);
-  /// Empty for types that C++ does not have.
+  /// Empty for types of less than 16 bits.
   std::string text(runtime::ElementType type) const;
 };
+
+/// Names outputs with NaN or infinities, in one sentence; empty if there are none. `names` are those of the summaries.
+std::string describeNonFinite(const std::vector<std::string> &names, const std::vector<Summary> &summaries);
 
 /// On rank 0's process, summaries of what all processes have, each of which gives its `own`, one for each output. All
 /// call it.

@@ -58,6 +58,7 @@ static void printTable(llvm::ArrayRef<Comparison> comparisons, llvm::raw_ostream
                     formatNumber(difference.limit),
                     numDifferent          ? std::to_string(numDifferent) + " elements DIFFER"
                     : difference.isAllNan ? "all NaN"
+                    : difference.numNan   ? "equal, " + std::to_string(difference.numNan) + " NaN in both"
                                           : "equal"});
   }
   os << tools::formatTable(rows);

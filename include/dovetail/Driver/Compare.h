@@ -29,6 +29,8 @@ struct Difference {
   double limit = 0;
   /// There are elements, and all are NaN, as they should be: whatever was computed, nothing tells.
   bool isAllNan = false;
+  /// Elements that are NaN, as they should be.
+  int64_t numNan = 0;
 };
 
 /// Compares tensors of equal type and shape. Floating-point numbers may differ by 1e-4 of the largest expected

@@ -86,6 +86,7 @@ TEST(Compare, EmptyTensors) {
 TEST(Compare, WhatIsNaNEverywhereComparesNothing) {
   EXPECT_TRUE(compare(floats({NAN, NAN}), floats({NAN, NAN})).isAllNan);
   EXPECT_FALSE(compare(floats({NAN, 1}), floats({NAN, 1})).isAllNan);
+  EXPECT_EQ(compare(floats({NAN, 1, NAN}), floats({NAN, 1, 2})).numNan, 1);
   EXPECT_FALSE(compare(floats({NAN, 1}), floats({NAN, NAN})).isAllNan);
   EXPECT_FALSE(compare(floats({}), floats({})).isAllNan);
 }
