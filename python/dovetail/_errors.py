@@ -12,3 +12,7 @@ class DovetailError(Exception):
     def __init__(self, code, message):
         super().__init__(message)
         self.code = code
+
+    def __reduce__(self):
+        # Workers of other processes raise them, too.
+        return type(self), (self.code, str(self))

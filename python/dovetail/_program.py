@@ -121,6 +121,16 @@ def _warn(runner, stacklevel):
         warnings.warn(remark.decode(errors="replace"), stacklevel=stacklevel + 1)
 
 
+def _check_not_forked(process):
+    """Raises DovetailError in a process that was forked from `process`, which has threads, and perhaps holds locks."""
+    if process != os.getpid():
+        raise DovetailError(
+            2,
+            f"this process was forked from process {process}, which ran the program, and has no threads of its ranks; "
+            "start workers by 'spawn' or 'forkserver', or load the program after the fork",
+        )
+
+
 def _check(code):
     if code:
         raise DovetailError(code, _runtime().dovetail_last_error().decode(errors="replace"))
@@ -212,6 +222,7 @@ class Program:
         self._finalizer = weakref.finalize(self, runtime.dovetail_program_free, handle)
         self._runners = {}
         self._lock = threading.Lock()
+        self._process = None
         self._types = {}
         self.model = runtime.dovetail_program_model(handle).decode(errors="replace")
         self.target = runtime.dovetail_program_target(handle).decode(errors="replace")
@@ -220,6 +231,23 @@ class Program:
         self.inputs = self._ports("input")
         self.outputs = self._ports("output")
         self.feedback = self._feedback()
+
+    def __copy__(self):
+        # A program does not change.
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        # With all of its weights: a program that is loaded from a file in each process shares the memory of its pages.
+        return Program, (self._bytes(),)
+
+    def _bytes(self):
+        """The artifact."""
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        _check(_runtime().dovetail_program_bytes(self._handle, ctypes.byref(address), ctypes.byref(size)))
+        return ctypes.string_at(address, size.value)
 
     def __repr__(self):
         axes = ",".join(f"{name}={size}" for name, size in self.mesh.items())
@@ -281,6 +309,8 @@ class Program:
         runtime = _runtime()
         given, made = self._tensors("input", arrays, keep), self._tensors("output", results, keep)
         key = threads, bool(autotune), bool(pin)
+        self._process = self._process or os.getpid()
+        _check_not_forked(self._process)
         # A runner that failed is freed, which must not happen while another thread uses it.
         with self._lock:
             runner = self._runner(*key)

@@ -2,13 +2,14 @@
 """The ranks of a program that a process has, and runs with what these hold."""
 
 import ctypes
+import os
 import threading
 import weakref
 
 import numpy as np
 
 from ._errors import DovetailError
-from ._program import _check, _number_of_threads, _RunnerOptions, _runtime, _warn
+from ._program import _check, _check_not_forked, _number_of_threads, _RunnerOptions, _runtime, _warn
 
 
 class Runner:
@@ -31,6 +32,7 @@ class Runner:
             options.mpi_communicator = ctypes.pointer(ctypes.c_int32(comm.py2f()))
         self.program = program
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._handle = ctypes.c_void_p()
         _check(_runtime().dovetail_runner_create(program._handle, ctypes.byref(options), ctypes.byref(self._handle)))
         self._finalizer = weakref.finalize(self, _runtime().dovetail_runner_free, self._handle)
@@ -39,8 +41,13 @@ class Runner:
         _check(_runtime().dovetail_runner_ranks(self._handle, ctypes.byref(first), ctypes.byref(count)))
         self.ranks = range(first.value, first.value + count.value)
 
+    def __reduce__(self):
+        raise TypeError("a Runner belongs to its process: create one in each process")
+
     def close(self):
         """Stops the ranks. Where they are processes, all close their runners."""
+        if self._process != os.getpid():
+            return
         with self._lock:
             self._finalizer()
 
@@ -106,6 +113,7 @@ class Runner:
             made += [np.empty(self._shape(port, rank), port.numpy_dtype) for port in program.outputs]
         keep = []
         tensors = program._tensors("input", given, keep), len(given), program._tensors("output", made, keep), len(made)
+        _check_not_forked(self._process)
         with self._lock:
             if not self._finalizer.alive:
                 raise DovetailError(2, "the runner is closed")

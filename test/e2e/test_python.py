@@ -3,9 +3,14 @@
 
 import concurrent.futures
 import contextlib
+import copy
+import gc
 import json
 import multiprocessing
 import os
+import pickle
+import signal
+import threading
 
 import numpy as np
 import onnx
@@ -153,9 +158,9 @@ def test_threads_stay_on_processors(dovetail, model, inputs):
 
 
 def _run_forked(dovetail, program, model, inputs, queue):
-    for _ in range(2):
+    for threads in (1, 2):
         try:
-            program.run(inputs)
+            program.run(inputs, threads=threads)
             queue.put("it ran")
         except dovetail.DovetailError as error:
             queue.put((error.code, str(error)))
@@ -180,6 +185,64 @@ def test_forked_processes(dovetail, model, inputs):
     child.join(60)
     assert child.exitcode == 0
     _check(program.run(inputs), inputs)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_while_a_thread_runs(dovetail, model, inputs):
+    """Whatever that thread holds."""
+    program = dovetail.compile(model, mesh={"y": 2})
+    over = threading.Event()
+
+    def run():
+        while not over.is_set():
+            program.run(inputs)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                try:
+                    program.run(inputs)
+                except dovetail.DovetailError as error:
+                    os._exit(error.code)
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    finally:
+        over.set()
+        thread.join()
+
+
+def _run_pickled(program, inputs):
+    return program.run(inputs)
+
+
+def _fail(dovetail_error):
+    raise dovetail_error
+
+
+def test_other_processes(dovetail, model, inputs):
+    """Programs and errors go to workers and come back."""
+    program = dovetail.compile(model, mesh={"y": 2})
+    error = dovetail.DovetailError(6, "too little")
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        _check(pool.submit(_run_pickled, program, inputs).result(timeout=120), inputs)
+        with pytest.raises(dovetail.DovetailError, match="^too little$") as raised:
+            pool.submit(_fail, error).result(timeout=120)
+    assert raised.value.code == 6
+    with pytest.raises(TypeError, match="a Runner belongs to its process"):
+        pickle.dumps(dovetail.Runner(program))
+
+
+def test_copies_are_the_program(dovetail, model, inputs):
+    program = dovetail.compile(model, mesh={"y": 2})
+    copies = copy.copy(program), copy.deepcopy(program)
+    del program
+    gc.collect()
+    for each in copies:
+        _check(each.run(inputs), inputs)
 
 
 def test_threads_share_a_program(dovetail, model, inputs):
