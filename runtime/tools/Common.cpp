@@ -135,8 +135,13 @@ static absl::StatusOr<runtime::LaunchEnvironment> findProcess(const RunArguments
 /// The communicator of a process for which none is given. A process among several of a launcher is a rank: else each of
 /// them would run all ranks, and write the same files.
 static absl::StatusOr<std::string> defaultCommunicator(const RunArguments &arguments) {
+  // Jobs of PyTorch have variables of their own, whatever starts processes in them.
+  bool isOfMpi = std::getenv("OMPI_COMM_WORLD_RANK") || std::getenv("PMI_RANK");
   absl::StatusOr<runtime::LaunchEnvironment> process =
-      runtime::readLaunchEnvironment([](const char *name) -> const char * { return std::getenv(name); });
+      runtime::readLaunchEnvironment([&](const char *name) -> const char * {
+        bool isOfOthers = absl::string_view(name) == "RANK" || absl::string_view(name) == "DOVETAIL_RANK";
+        return isOfMpi && isOfOthers ? nullptr : std::getenv(name);
+      });
   // Slurm sets the variables of a rank in scripts, too, which are no rank.
   if (!process.ok() || process->size == 1 || process->launcher == "srun")
     return "local";
@@ -321,7 +326,6 @@ nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics 
           {"start_bytes", memory.startBytes},
           {"weights_bytes", memory.weightBytes + memory.copiedBytes},
           {"packed_bytes", memory.packedBytes},
-          {"excess_bytes", memory.excessBytes},
           {"message_bytes", memory.messageBytes},
           {"total_bytes", memory.totalBytes()}};
 }

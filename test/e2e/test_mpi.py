@@ -235,6 +235,11 @@ def test_processes_of_mpirun_are_ranks(pool):
         code, output, messages = mpi.call(mpi.command(2, [*line, *flags]))
         assert (code, messages) == (0, ""), messages
         assert output.count("float32[1, 2, 9, 7]") == outputs
+    # Jobs of PyTorch have such variables.
+    torch = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+    code, output, messages = mpi.call(mpi.command(2, line, variables=torch))
+    assert (code, messages) == (0, ""), messages
+    assert output.count("float32[1, 2, 9, 7]") == 1
     code, _, messages = mpi.call(mpi.command(3, line))
     assert code == 8 and "the program is for 2 ranks, but MPI has started 3 processes" in messages
 
