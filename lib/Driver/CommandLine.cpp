@@ -59,6 +59,10 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
                   "alike. If it does not suffice, a warning says how far from the best the result may be")
       ->type_name("N");
   command
+      .add_option("--follow", arguments.follow,
+                  "Share of all time that leaving the split of --shard and --sizes must save (default: 10)")
+      ->type_name("PERCENT");
+  command
       .add_option("--cluster", arguments.cluster,
                   "What ranks are and how they reach each other, for predictions of time: a file that `dovetail "
                   "calibrate` or you wrote, or one of " +

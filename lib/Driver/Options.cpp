@@ -332,6 +332,9 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.shardingsSeed = arguments.shardingsSeed;
   options.spareCallMemory = arguments.spareCallMemory;
   options.following = arguments.following;
+  if (arguments.follow && !(*arguments.follow >= 0 && *arguments.follow <= 100))
+    return usage("'--follow': expected a number from 0 to 100");
+  options.follow = arguments.follow ? *arguments.follow / 100 : kDefaultFollow;
   if (failed(parseWhere("--halos", arguments.halos, options.halos)) ||
       failed(parseWhere("--split-launches", arguments.splitLaunches, options.splitLaunches)))
     return llvm::failure();

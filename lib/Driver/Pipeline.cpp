@@ -125,7 +125,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
                                           options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
                                           getTransportKind(options.target->getName()), options.searchWork,
-                                          options.explain, options.following, options.shardingsSeed},
+                                          options.explain, options.following, options.follow, options.shardingsSeed},
                                          getCluster(options)));
     break;
   case Phase::Partition:

@@ -61,6 +61,18 @@ private:
     Reader reader;
   };
 
+  /// A reader of a value that may stop being split along what is stated, though it need not. `held` says of each option
+  /// of the value's source whether the value lies split so. `kept` says of each option of the reader whether it is.
+  struct Departure {
+    mlir::Value value;
+    unsigned source, reader;
+    std::vector<bool> held, kept;
+
+    bool isTaken(const ChoiceGraph::Solution &solution) const {
+      return held[solution.options[source]] && !kept[solution.options[reader]];
+    }
+  };
+
   void stateCuts();
   void findOptions();
   std::vector<LoopOption> getOptions(DefinitionOpInterface op);
@@ -94,6 +106,10 @@ private:
   /// What a solution takes. `peak`, if given, receives what there is at the time of most.
   Expectation predict(const ChoiceGraph::Solution &solution, Peak *peak = nullptr);
   void connect(mlir::RankedTensorType type, const Source &source, const Reader &reader);
+  /// All of them, once all connections are there.
+  std::vector<Departure> findDepartures();
+  /// Searches anew if the solution departs from what is stated, with the price of a departure.
+  ChoiceGraph::Solution steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment);
   double getCost(const ExchangeCost &cost) const { return cost.get(goal.objective); }
   /// What an option of an operation costs by itself.
   double getCost(const LoopOption &option) const;

@@ -329,6 +329,21 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
   }
 }
 
+/// Says where what is stated does not hold any more, though it could.
+static void emitDepartures(func::FuncOp function, const ShardingAssignment &assignment, double follow) {
+  if (assignment.departures.empty())
+    return;
+  Value first = assignment.departures.front();
+  size_t others = assignment.departures.size() - 1;
+  InFlightDiagnostic warning = emitWarning(first.getLoc(), "this value");
+  if (others > 0)
+    warning << " and " << others << (others == 1 ? " other are" : " others are");
+  else
+    warning << " is";
+  warning << " not split further as is asked for: each departure is expected to save at least "
+          << llvm::formatv("{0:f0}", 100 * follow).str() << " % of all time; --follow 100 allows none";
+}
+
 /// Says which operations cuts that are stated make slow.
 static void emitSlow(const ShardingAssignment &assignment) {
   for (auto [op, times] : assignment.slow)
@@ -402,11 +417,12 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   for (bool isOpen = true; isOpen;) {
     Goal goal{objective,    *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
               weightFactor, gather, work,      explain,
-              following,    seed};
+              following,    follow, seed};
     assignment = findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
     emitGap(function, *assignment, goal);
+    emitDepartures(function, *assignment, follow);
     if (explain) {
       emitExplanations(function, *assignment, goal);
       if (isStated)

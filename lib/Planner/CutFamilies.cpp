@@ -343,6 +343,24 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
   }
 }
 
+DenseSet<unsigned> CutFamilies::getFollowers(ArrayRef<StringAttr> axes) const {
+  DenseSet<unsigned> followers;
+  auto add = [&](unsigned place, std::vector<int64_t> cuts) {
+    if (!followers.contains(place))
+      for (const auto &[follower, member] : follow(place, std::move(cuts)))
+        followers.insert(follower);
+  };
+  for (const auto &[place, list] : given)
+    for (auto [sharding, isStated] : list)
+      if (isStated && sharding.getAxes() == axes)
+        if (auto cuts = getCutPositions(sharding, extents[place]))
+          add(place, std::vector<int64_t>(cuts->begin(), cuts->end()));
+  for (const auto &[place, openAxes] : open)
+    if (openAxes == axes)
+      add(place, getEvenCuts(extents[place], axes));
+  return followers;
+}
+
 ArrayRef<CutFamilies::Cuts> CutFamilies::get(unsigned place, ArrayRef<StringAttr> axes) {
   auto key = ArrayAttr::get(context, SmallVector<Attribute>(axes.begin(), axes.end()));
   auto [entry, isNew] = families.try_emplace(key);

@@ -54,6 +54,8 @@ public:
   void stateOpen(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
   /// The axes over which something is stated to be split together.
   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> getStatedAxes() const { return statedAxes; }
+  /// The places that follow those for which cuts over `axes` are stated, these included.
+  llvm::DenseSet<unsigned> getFollowers(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The ways to cut a place over `axes`.
   llvm::ArrayRef<Cuts> get(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
 

@@ -199,6 +199,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
   if (!solution.isPossible())
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
   ShardingAssignment assignment;
+  solution = steer(std::move(solution), assignment);
   assignment.expected = predict(solution);
   assignment.expected.cost = solution.cost;
   assignment.expected.bound = solution.bound;

@@ -71,6 +71,8 @@ struct ShardingAssignment {
   llvm::SmallVector<mlir::StringAttr> idleAxes;
   /// Ranks that have nothing of what takes time.
   std::vector<int> idleRanks;
+  /// Values that operations read split otherwise than is stated, though they need not.
+  llvm::SmallVector<mlir::Value> departures;
   /// Operations that take much longer than they would with their work divided as well as can be, and how many times.
   std::vector<std::pair<mlir::Operation *, double>> slow;
 };
@@ -94,6 +96,8 @@ struct Goal {
   /// Whether what is chosen is to be explained, which takes more searches.
   bool explain = false;
   Following following = Following::No;
+  /// The share of all time that an operation has to save to be split otherwise than what it reads is stated to be.
+  double follow = 0;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;
 };

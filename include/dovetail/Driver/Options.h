@@ -69,6 +69,8 @@ struct CompileOptions {
   int64_t spareCallMemory = 0;
   /// Or whether the inputs are followed, which decisions are compared with.
   Following following = Following::No;
+  /// The share of all time that a departure from what is stated has to save; 0: none.
+  double follow = kDefaultFollow;
   /// Whether ranks compute halos in place of exchanging them.
   Where halos = Where::Gain;
   const Target *target = findTarget("cpu");
@@ -121,6 +123,7 @@ struct CompileArguments {
   uint64_t shardingsSeed = 0;
   int64_t spareCallMemory = 0;
   Following following = Following::No;
+  std::optional<double> follow;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false;
   std::optional<int> prepack, autotune;
 };

@@ -25,6 +25,9 @@ enum class Objective {
   Memory,
 };
 
+/// The share of all time that a departure from a stated sharding has to save, if nothing else is asked for.
+inline constexpr double kDefaultFollow = 0.1;
+
 /// Whether anything is to be least at all: what decisions are compared with follows the inputs instead. Each operation
 /// takes, one after the other, that of its options with which what it reads moves fewest bytes.
 enum class Following {

@@ -56,6 +56,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                           clEnumValN(::dovetail::Following::No, "no", "do not"),
                           clEnumValN(::dovetail::Following::Inputs, "inputs", "leave whole what they do not split"),
                           clEnumValN(::dovetail::Following::Evenly, "evenly", "divide that where it moves nothing"))}]>,
+                 Option<"follow", "follow", "double", "0.0",
+                        "With objective=time, the share of all time that an operation has to save to be split otherwise than what it reads is stated to be">,
                  Option<"seed", "seed", "uint64_t", "0",
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }

@@ -1,0 +1,107 @@
+//===- AssignmentSteering.cpp - Stated shardings that steer ---------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lets a stated sharding hold for all that follows it, unless a departure saves enough.
+//
+// A departure is a value that lies split along a dimension that follows a stated one, over the same mesh axes, and is
+// read otherwise. Each costs a share of the time of the best assignment without such a price. After a departure all may
+// stay so: the way back costs the exchange alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AssignmentProblem.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+/// Whether a loop or dimension is split over all of these axes.
+static bool isSplitOver(DimShardingAttr dim, ArrayRef<StringAttr> axes) {
+  return llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(dim.getAxes(), axis); });
+}
+
+std::vector<AssignmentProblem::Departure> AssignmentProblem::findDepartures() {
+  DenseMap<unsigned, Operation *> opOf;
+  for (const auto &[op, list] : options)
+    opOf[sources[op->getResult(0)].node] = op;
+  std::vector<Departure> departures;
+  for (ArrayRef<StringAttr> axes : families.getStatedAxes()) {
+    DenseSet<unsigned> followers = families.getFollowers(axes);
+    // Several dimensions may follow, such as queries and keys of scores: one of them is split.
+    auto follows = [&](unsigned place, ArrayRef<DimShardingAttr> dims) {
+      return llvm::any_of(llvm::enumerate(dims), [&](auto entry) {
+        return followers.contains(place + entry.index()) && isSplitOver(entry.value(), axes);
+      });
+    };
+    for (const auto &[value, computed] : sources) {
+      std::optional<unsigned> place = families.getPlace(value);
+      if (!place)
+        continue;
+      auto entry = pinned.find(value);
+      const Source &source = entry == pinned.end() ? computed : entry->second;
+      std::vector<bool> held;
+      for (ShardingAttr state : source.states)
+        held.push_back(state && follows(*place, state.getDims()));
+      if (!llvm::is_contained(held, true))
+        continue;
+      for (const Reader &reader : readers[value]) {
+        std::vector<bool> kept;
+        if (Operation *op = opOf.lookup(reader.node)) {
+          // An operand may be brought to all ranks, if the operation follows by another one.
+          unsigned loops = *families.getPlace(op->getResult(0));
+          for (const LoopOption &option : options[op])
+            kept.push_back(follows(loops, option.loops));
+        } else {
+          for (ShardingAttr need : reader.needs)
+            kept.push_back(!need || follows(*place, need.getDims()));
+        }
+        // A reader that cannot follow does not depart.
+        if (source.node != reader.node && llvm::is_contained(kept, true) && llvm::is_contained(kept, false))
+          departures.push_back({value, source.node, reader.node, held, std::move(kept)});
+      }
+    }
+  }
+  return departures;
+}
+
+ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment) {
+  if (goal.follow <= 0 || goal.seed || goal.objective != Objective::Time || goal.following != Following::No)
+    return solution;
+  std::vector<Departure> departures = findDepartures();
+  auto count = [&](const ChoiceGraph::Solution &found) {
+    return llvm::count_if(departures, [&](const Departure &departure) { return departure.isTaken(found); });
+  };
+  if (count(solution) == 0)
+    return solution;
+  double price = goal.follow * solution.cost;
+  std::map<std::pair<std::vector<bool>, std::vector<bool>>, ChoiceGraph::EdgeCosts> tables;
+  for (const Departure &departure : departures) {
+    ChoiceGraph::EdgeCosts &table = tables[{departure.held, departure.kept}];
+    if (!table) {
+      std::vector<double> entries;
+      for (bool isHeld : departure.held)
+        for (bool isKept : departure.kept)
+          entries.push_back(isHeld && !isKept ? price : 0);
+      table = std::make_shared<const std::vector<double>>(std::move(entries));
+    }
+    graph.addEdge(departure.source, departure.reader, table);
+  }
+  Peak atMost;
+  ChoiceGraph::Solution steered = goal.memory ? searchWithin(*goal.memory) : searchFreely(atMost);
+  if (!steered.isPossible())
+    return solution;
+  // Prices of departures are no time.
+  double paid = price * static_cast<double>(count(steered));
+  steered.cost -= paid;
+  steered.bound = std::max(steered.bound - paid, 0.0);
+  for (const Departure &departure : departures)
+    if (departure.isTaken(steered))
+      assignment.departures.push_back(departure.value);
+  return steered;
+}
