@@ -4,6 +4,7 @@
 import shutil
 
 from .probe import torch_on_gpu
+from .report import CLOCK_REASONS
 
 _CLOCKS = ("clocks.sm", "clocks.mem", "power.draw", "power.limit", "temperature.gpu", "utilization.gpu")
 COPY_BYTES, PRODUCT = 2 << 30, 8192
@@ -14,12 +15,14 @@ def clocks(check):
     smi = shutil.which("nvidia-smi")
     if not check.on_gpu or not smi:
         return None
-    query = [smi, f"--query-gpu={','.join(_CLOCKS)}", "--format=csv,noheader,nounits", "-i", "0"]
-    code, output, said = check.processes.run(query, 5)
-    values = output.strip().split(", ")
-    if code != 0 or len(values) != len(_CLOCKS):
-        return f"nvidia-smi: {said.strip() or output.strip()}"
-    return dict(zip(_CLOCKS, values))
+    # Older drivers do not know the reasons.
+    for fields in ((*_CLOCKS, CLOCK_REASONS), _CLOCKS):
+        query = [smi, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits", "-i", "0"]
+        code, output, said = check.processes.run(query, 4)
+        values = output.strip().split(", ")
+        if code == 0 and len(values) == len(fields):
+            return dict(zip(fields, values))
+    return f"nvidia-smi: {said.strip() or output.strip()}"
 
 
 def ceilings(check):
@@ -28,7 +31,7 @@ def ceilings(check):
     if not check.on_gpu:
         check.report.say("skipped", "ceilings are those of a GPU, and the programs are for CPUs")
         return
-    versions = check.ask("ceilings.versions")
+    versions = check.versions if check.versions.get("status") == "ok" else check.ask("ceilings.versions")
     check.report.data["versions"] = versions.get("versions", {})
     if versions["status"] != "ok":
         check.add({"name": "versions", **versions})

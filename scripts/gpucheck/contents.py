@@ -102,8 +102,8 @@ def _subject(subject, small):
 #: A model of the test suite that computes so little that its time is that of launches.
 _BRIEF = "small-vit-encoder"
 
-#: Models of the test suite at odd sizes and with batches, one of which only a run knows how often it iterates, and those
-#: with Fourier transforms.
+#: Models of the test suite at odd sizes and with batches, one of which only a run knows how often it iterates, and
+#: those with Fourier transforms.
 _ODD = ("ppocr-cls", "unet2d-transposed", "unet2d-dynamic", "unet3d", "vit-encoder", "relaxation", "fno2d", "afno")
 
 

@@ -3,7 +3,7 @@
 
 from .joining import join, shares
 from .measurements import BenchError
-from .profiler import digest_cudnn, joined_replay, ncu
+from .profiler import FAILURES, digest_cudnn, joined_replay, ncu
 from .shares import share_of_ceiling
 
 VARIANT = "f32"
@@ -14,21 +14,30 @@ def engines(check):
     for number, entry in enumerate(check.each(jobs, lambda entry: entry["name"], least=5)):
         row = {"name": entry["name"], "variant": VARIANT}
         try:
-            check.add(row | _engines(check, entry))
+            details = check.bench(entry, check.program(entry, VARIANT), check.iterations(10))
+            row |= _of_bench(details)
+            check.add(row | _engines(check, entry, details))
         except BenchError as error:
             check.add(row | {"status": error.status, "message": str(error)})
         if number == 0 and check.on_gpu:
             _log_of_cudnn(check, entry)
+    # The profiler's library stays in the process that has loaded it.
+    check.close_probe("profiler")
 
 
-def _engines(check, entry):
+def _of_bench(details):
+    """What `bench` says, whatever the profiler says."""
+    return {"bench_ms": details["median_ms"], "start_s": details["start_ms"] / 1000,
+            "implementations": details.get("implementations", []), "memory": details.get("memory")}  # fmt: skip
+
+
+def _engines(check, entry, details):
     program = check.program(entry, VARIANT)
-    details = check.bench(entry, program, check.iterations(10))
     steps = details.get("steps_nodes")
     if not check.on_gpu:
         return _by_steps(check, entry, program, details, "the profiler needs a GPU")
     found, reply = joined_replay(check, entry, program, steps)
-    if reply["status"] == "absent" or (reply["status"] == "ok" and not found["us"]):
+    if reply["status"] in FAILURES or (reply["status"] == "ok" and not found["us"]):
         reason = reply["message"] or found["reason"]
         tool = check.find_tool("ncu")
         if not tool or check.smoke:
@@ -39,7 +48,7 @@ def _engines(check, entry):
         # nsight compute sees kernels only.
         only_kernels = [step | {"copies": 0, "fills": 0} for step in steps or ()]
         found = join(events, only_kernels)
-        found["reason"] = "; ".join(filter(None, ("kernels one by one, by nsight compute", found["reason"])))
+        found["reason"] = "; ".join(filter(None, ("kernels one by one, by nsight compute", reason, found["reason"])))
         reply = check.measure(entry, program, repetitions=10)
     result = {key: reply.get(key) for key in ("status", "message", "error")}
     if reply["status"] != "ok":
@@ -82,11 +91,10 @@ def _row(check, entry, details, found):
                    "percent": share_of_ceiling(works.get(row["step"]), ms, check.ceilings)}
         )  # fmt: skip
     return {
-        "ms": found["span_us"] / 1000, "device_ms": found["us"] / 1000, "bench_ms": details["median_ms"],
-        "start_s": details["start_ms"] / 1000, "joined": found["status"], "reason": found["reason"],
+        "ms": found["span_us"] / 1000, "device_ms": found["us"] / 1000, "joined": found["status"],
+        "reason": found["reason"],
         "percent": share_of_ceiling(entry.get("work"), found["span_us"] / 1000, check.ceilings),
         "shares_us": {kind: round(us, 3) for kind, us in shares(found).items()}, "steps": steps,
-        "implementations": details.get("implementations", []), "memory": details.get("memory"),
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from .evaluate import verdict
-from .processes import kill_group
+from .processes import kill_group, wait_for
 from .report import number, table
 from .run import MOST_SECONDS
 
@@ -126,7 +126,7 @@ def start_ranks(check, program, command, flags, folder, environment=None):
         place = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
         place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         variables = check.environment(world, **{k: str(v) for k, v in place.items()}, **(environment or {}))
-        line = [check.folder / "bin/dovetail-run", command, file, "--comm", "nccl", *flags]
+        line = [check.tool, command, file, "--comm", "nccl", *flags]
         logs.append(open(folder / f"log{rank}", "w+"))
         with open(folder / f"output{rank}", "w") as output:
             processes.append(
@@ -138,7 +138,7 @@ def start_ranks(check, program, command, flags, folder, environment=None):
 def end_ranks(processes):
     for process in processes:
         kill_group(process)
-        process.wait()
+        wait_for(process)
 
 
 def launch(check, program, command, flags, folder, environment=None):

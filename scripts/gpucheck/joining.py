@@ -59,10 +59,31 @@ def split_replays(events, count):
 
 
 def of_the_program(events):
-    """Without transfers from and to the host, and kernels that are known to be in no graph while others are in one."""
-    in_graphs = any(event.graph for event in events)
+    """Without transfers from and to the host, and without events that are in no graph while others are in one.
+
+    The runtime copies inputs and outputs that are on the device outside of the graph.
+    """
     crosses = lambda event: event.kind == "copies" and re.search(r"HtoD|DtoH", event.name)
-    return [e for e in events if not crosses(e) and not (in_graphs and e.kind == "kernels" and e.graph == 0)]
+    in_graphs = any(event.graph for event in events)
+    return [event for event in events if not crosses(event) and not (in_graphs and event.graph == 0)]
+
+
+def _is_transfer(event):
+    """Whether the event may be the copy of an input or output: a transfer, or one of our kernels that copy boxes."""
+    return event.kind == "copies" or "dovetail_copy_boxes" in event.name
+
+
+def without_transfers(events):
+    """Of the program, without copies of inputs and outputs. Where no graph has a number, these are the first and last.
+
+    Such a program may begin or end with a copy of its own, which is left out as well. A program of copies alone keeps
+    all of them.
+    """
+    ours = of_the_program(events)
+    if any(event.graph for event in ours):
+        return ours
+    inner = [index for index, event in enumerate(ours) if event.kind != "copies"]
+    return ours[inner[0] : inner[-1] + 1] if inner else ours
 
 
 def overlap(events):
@@ -106,8 +127,6 @@ def join(events, steps):
     each name of a kernel, and "kind" is None.
     """
     ours = sorted(of_the_program(events), key=lambda event: event.start)
-    found = {"us": sum(e.duration for e in ours), "span_us": max((e.end for e in ours), default=0) - min(
-        (e.start for e in ours), default=0)}  # fmt: skip
     parts, reason = None, ""
     if not ours:
         reason = "the profiler saw nothing of the program"
@@ -117,20 +136,30 @@ def join(events, steps):
         reason = f"streams run side by side: {side[0].name[:60]} and {side[1].name[:60]}"
     else:
         total = sum(step.get(kind, 0) for step in steps for kind in KINDS[:3])
-        # Around a graph there may be copies of inputs and outputs.
-        places = range(max(0, len(ours) - total) + 1) if any(e.graph is None for e in ours) else range(1)
-        fits = [fit for at in places if len(ours) >= total and (fit := _assign(ours[at : at + total], steps))]
+        # Around what is in no graph there are copies of inputs and outputs.
+        is_known = any(e.graph for e in ours) and all(e.graph is not None for e in ours)
+        places = range(1) if is_known else range(max(0, len(ours) - total) + 1)
+        fits = {at: fit for at in places if len(ours) >= total and (fit := _assign(ours[at : at + total], steps))}
+        alone = [at for at in fits if all(map(_is_transfer, ours[:at] + ours[at + total :]))]
         if len(ours) != total and (len(ours) < total or len(places) == 1):
             reason = f"the profiler saw {len(ours)} events, the steps have {total} nodes"
-        elif len(fits) != 1:
+        elif len(alone) == 1 or len(fits) == 1:
+            (at,) = alone or fits
+            parts = fits[at]
+        else:
             several = "the events fit the steps in several ways" if fits else "kinds of events differ from the steps'"
             reason = f"{several}: {len(ours)} events, {total} nodes"
-        else:
-            parts = fits[0]
     if parts is None:
-        return found | {"status": "not joined", "reason": reason, "steps": by_name(ours)}
+        ours = without_transfers(ours)
+        return _times(ours) | {"status": "not joined", "reason": reason, "steps": by_name(ours)}
     rows = [_row(step["step"], step["kind"], part) for step, part in zip(steps, parts) if part]
+    found = _times([event for part in parts for event in part])
     return found | {"status": "joined", "reason": "", "steps": rows}
+
+
+def _times(events):
+    first, last = min((e.start for e in events), default=0), max((e.end for e in events), default=0)
+    return {"us": sum(event.duration for event in events), "span_us": last - first}
 
 
 def _row(step, kind, events):

@@ -9,6 +9,8 @@ import pathlib
 import time
 
 MOST_BYTES = 4 << 20
+#: Of all lines, of a line, and of a line when there is little room left: 16 MiB come back from some machines.
+MOST_LINES_BYTES, MOST_LINE_BYTES, LEAST_LINE_BYTES = 8 << 20, 256 << 10, 4 << 10
 #: Of each log, its end; and of all logs together.
 MOST_LOG_BYTES, MOST_LOGS_BYTES = 2 << 20, 24 << 20
 #: Details in the order in which they are left out of a result that is too large.
@@ -25,7 +27,7 @@ class Journal:
         self.log_path = self.path.with_suffix(".log.xz")
         self.start = time.monotonic()
         self.data = dict(heading, schema=SCHEMA, complete=False, parts={}, measurements=[])
-        self._part, self._lines = None, open(self.lines_path, "w")
+        self._part, self._lines = None, open(self.lines_path, "wb")
         self._logs = []
 
     def begin(self, part, title):
@@ -33,13 +35,20 @@ class Journal:
         self._name = part
         print(f"\n== {part}: {title}", flush=True)
 
+    def _write_line(self, line):
+        """Appends a line to the file of lines: without candidates that nobody tried, and not too long."""
+        room = MOST_LINES_BYTES - self._lines.tell()
+        encoded = short_line(line, MOST_LINE_BYTES if room > MOST_LINE_BYTES else LEAST_LINE_BYTES)
+        if len(encoded) < room:
+            self._lines.write(encoded)
+            self._lines.flush()
+
     def add(self, row):
         """Appends a measurement; one that differs or ends with an error fails the part."""
         line = {"part": self._name, "name": "", "variant": "", "message": ""} | row
         line["at_s"] = round(time.monotonic() - self.start, 3)
         self.data["measurements"].append(line)
-        self._lines.write(json.dumps(line, default=str) + "\n")
-        self._lines.flush()
+        self._write_line(line)
         if line["status"] in ("differs", "error"):
             self._part["status"] = "failed"
         said = f"{line['ms']:.4g} ms" if line.get("ms") is not None else line["message"]
@@ -102,13 +111,36 @@ def _tried(value):
     return [_tried(v) for v in value] if isinstance(value, list) else value
 
 
+#: (name, function of a measurement that leaves something out), in order.
+_WAYS = [("candidates not tried", _tried)]
+_WAYS += [(detail, functools.partial(_without, key=detail)) for detail in DETAILS]
+_WAYS += [("long messages", lambda line: line | {"message": str(line.get("message", ""))[:200]})]
+
+
+def short_line(line, limit=MOST_LINE_BYTES):
+    """A measurement as a line of JSON, without candidates that nobody tried. A line above `limit` bytes loses details.
+
+    The key "left_out" then names them. A line that is still too long keeps what tells which measurement it is.
+    """
+    encode = lambda value: json.dumps(value, default=str).encode() + b"\n"
+    line = _tried(line)
+    encoded, left_out = encode(line), []
+    for name, reduced in _WAYS[1:]:
+        if len(encoded) <= limit:
+            return encoded
+        left_out.append(name)
+        line = reduced(line) | {"left_out": left_out}
+        encoded = encode(line)
+    if len(encoded) <= limit:
+        return encoded
+    kept = ("part", "name", "variant", "status", "message", "ms", "at_s")
+    return encode({key: line[key] for key in kept if key in line} | {"left_out": ["all else"]})
+
+
 def bounded(data, limit=MOST_BYTES):
     """`data` as bytes of JSON, at most `limit`. The key "left_out" names the details that had to be left out."""
-    ways = [("candidates not tried", _tried)]
-    ways += [(detail, functools.partial(_without, key=detail)) for detail in DETAILS]
-    ways += [("long messages", lambda line: line | {"message": str(line.get("message", ""))[:200]})]
     encoded, left_out = _encode(data), []
-    for name, reduced in ways:
+    for name, reduced in _WAYS:
         if len(encoded) <= limit:
             break
         left_out.append(name)

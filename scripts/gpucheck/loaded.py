@@ -42,8 +42,8 @@ def _version(library, path):
 def preload(folder):
     """Loads the libraries of a package but its own runtime, which then finds them. The system's copies come first.
 
-    Others in the process, such as PyTorch, do not see the folder. What cannot be loaded is missed by the runtime, which
-    names it.
+    Others in the process, such as PyTorch, do not see the folder. The runtime names a library that cannot be
+    loaded.
     """
     left = [f for f in sorted(pathlib.Path(folder).iterdir()) if ".so" in f.name and "dovetail" not in f.name]
     # They need one another.

@@ -3,7 +3,9 @@
 
 from .ceilings import event_ms
 from .measurements import BenchError
+from .own_kernels import device_time
 from .probe import torch_on_gpu
+from .profiler import traced
 from .shares import ceiling_kind, share_of_ceiling, work_of
 
 #: (variant of the program, whether algorithms are measured at the start), in their order.
@@ -40,12 +42,13 @@ def _layers(check):
         if how is None:
             for variant, autotune in (("f32", False), ("f32", True)) if check.on_gpu else (("f32", False),):
                 if program := check.program(entry, variant):
-                    reply = check.measure(entry, program, autotune)
-                    check.add({"name": entry["name"], "variant": name_of(variant, autotune), "layer": True, **reply})
+                    reply, events = traced(check, entry, program, 50, autotune=autotune)
+                    row = {"name": entry["name"], "variant": name_of(variant, autotune), "layer": True, **reply}
+                    check.add(row | (device_time(events) if reply["status"] == "ok" else {}))
             continue
         layout, deterministic = how
         row = {"name": entry["name"], "variant": f"torch {layout}{' deterministic' if deterministic else ''}"}
-        row |= {"layer": True, "layout": layout, "deterministic": deterministic}
+        row |= {"layer": True, "layout": layout, "deterministic": deterministic, "peer": True}
         if not check.on_gpu:
             check.add(row | {"status": "skipped", "message": "PyTorch is measured on a GPU only"})
             continue
@@ -58,7 +61,7 @@ def _candidates(check):
         return
     jobs = [
         (entry, variant, autotune)
-        for variant, autotune in MODES[1:]
+        for variant, autotune in MODES
         for entry in check.entries("model", "layer")
         if check.program(entry, variant)
     ]
@@ -102,6 +105,8 @@ def layer(package, request):
 
     replay = graphed(run)
     ms = event_ms(torch, replay, 1 if request["smoke"] else 20) / count
+    replay = None
+    torch.cuda.empty_cache()
     status = "ok" if error < 1e-4 else "differs"
     message = "" if status == "ok" else f"off by {error:.3g} of the largest value"
     return {"status": status, "message": message, "error": error} | ({"ms": ms} if status == "ok" else {})

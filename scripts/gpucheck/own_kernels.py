@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Part F: kernels of our own and products without a library, with the time that the device itself takes for them."""
 
-from .joining import by_name, overlap
+from .joining import by_name, overlap, without_transfers
 from .profiler import NCU_TIME, ncu, traced
 from .shares import ceiling_kind, share_of_ceiling, work_of
 
-#: Whether tensor cores and local memory are used, and how much of the card is busy.
+#: Whether local memory is used, apart from the counters that not every card has: whether tensor cores are used, and
+#: how much of the card is busy. One call of nsight compute for each.
 METRICS = (
-    "sm__inst_executed_pipe_tensor.sum",
-    "smsp__inst_executed_op_local_ld.sum",
-    "smsp__inst_executed_op_local_st.sum",
-    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    ("smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum"),
+    (
+        "sm__inst_executed_pipe_tensor.sum",
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    ),
 )
 
 
@@ -26,20 +28,38 @@ def rates(work, us, ceilings, kind):
 
 
 def kernels(check):
-    jobs = [(e, program) for group in ("tile", "kernel") for e in check.entries(group) for program in e["programs"]]
-    for entry, program in check.each(jobs, lambda job: f"{job[0]['name']} {job[1]['variant']}"):
-        reply, events = traced(check, entry, program, 30)
-        row = {"name": entry["name"], "variant": program["variant"], **reply}
-        if reply["status"] == "ok":
-            row |= _device_time(events)
-            us = row.get("device_us") or 1000 * reply["ms"]
-            row |= rates(work_of(entry, program), us, check.ceilings, ceiling_kind(program))
-        check.add(row)
-    _metrics(check)
+    """Products of our own with their counters first, then the other kernels."""
+    tiles, others = (
+        [(entry, program) for entry in check.entries(group) for program in entry["programs"]]
+        for group in ("tile", "kernel")
+    )
+    jobs = [*tiles, *([None] if tiles and not check.smoke and check.on_gpu else []), *others]
+    name = lambda job: f"{job[0]['name']} {job[1]['variant']}" if job else "nsight compute"
+    for job in check.each(jobs, name):
+        if job is None:
+            _metrics(check, tiles)
+        else:
+            check.add(_kernel(check, *job))
 
 
-def _device_time(events):
-    """Microseconds of all kernels and copies of a replay, and their names."""
+def _kernel(check, entry, program):
+    """The row of one program."""
+    reply, events = traced(check, entry, program, 30)
+    row = {"name": entry["name"], "variant": program["variant"], **reply}
+    if reply["status"] != "ok":
+        return row
+    tool = check.find_tool("ncu")
+    if row.get("profiler") and tool and not check.smoke:
+        events, _, message = ncu(check, tool, entry, program, [])
+        row["profiler"] += f"; {message or 'times are those of nsight compute'}"
+    row |= device_time(events)
+    us = row.get("device_us") or 1000 * reply["ms"]
+    return row | rates(work_of(entry, program), us, check.ceilings, ceiling_kind(program))
+
+
+def device_time(events):
+    """Microseconds of all kernels and copies of a replay, and their names, without copies of inputs and outputs."""
+    events = without_transfers(events)
     if not events:
         return {}
     first, last = min(e.start for e in events), max(e.end for e in events)
@@ -47,18 +67,28 @@ def _device_time(events):
     return {"device_us": us, "kernels": [row["kernels"][0] for row in by_name(events)]}
 
 
-def _metrics(check):
-    """Counters of nsight compute for the tiles, where it is found."""
-    jobs = [(entry, program) for entry in check.entries("tile") for program in entry["programs"]]
+#: Seconds in which nsight compute measures a product, and its share of what is left of the part.
+_LEAST_SECONDS, _SHARE = 5, 0.5
+
+
+def _metrics(check, tiles):
+    """Counters of nsight compute for the products of our own, where it is found."""
     tool = check.find_tool("ncu")
-    if check.smoke or not check.on_gpu or not jobs:
-        return
     if not tool:
         check.add({"name": "ncu", "variant": "tiles", "status": "skipped", "message": "nsight compute is not here"})
         return
-    for entry, program in check.each(jobs, lambda job: f"ncu: {job[0]['name']}", least=5):
-        _, metrics, message = ncu(check, tool, entry, program, METRICS)
-        row = {"name": entry["name"], "variant": f"{program['variant']}: ncu", "message": message}
-        kernels = [{name: found.get(name) for name in (NCU_TIME, *METRICS)} for found in metrics]
+    end = (1 - _SHARE) * check.clock.part_left()
+    # The largest tells most.
+    for entry, program in sorted(tiles, key=lambda tile: -tile[0].get("work", {}).get("flops", 0)):
+        row = {"name": entry["name"], "variant": f"{program['variant']}: ncu"}
+        if check.clock.part_left() < max(_LEAST_SECONDS, end):
+            check.add(row | {"status": "unfinished", "message": "the time for nsight compute is over"})
+            continue
+        kernels, messages = [], []
+        for names in METRICS:
+            _, metrics, message = ncu(check, tool, entry, program, names)
+            found = [{name: values.get(name) for name in (NCU_TIME, *names)} for values in metrics]
+            kernels = [a | b for a, b in zip(kernels, found)] if kernels and found else kernels or found
+            messages += [message] if message else []
         # Counters may be forbidden to users, which is no fault of the programs.
-        check.add(row | {"status": "skipped" if message else "ok", "ncu": kernels})
+        check.add(row | {"status": "ok" if kernels else "skipped", "message": "; ".join(messages), "ncu": kernels})

@@ -191,6 +191,8 @@ class Package:
         """`restored` is a folder for the files put together."""
         self.folder = pathlib.Path(folder)
         self.restored = pathlib.Path(restored)
+        #: The folder of the runtime, with `bin` and `lib`.
+        self.runtime = self.folder
         try:
             self.manifest = json.loads((self.folder / "manifest.json").read_text())
         except (OSError, ValueError) as error:
@@ -204,22 +206,34 @@ class Package:
             )
 
     def require(self, names):
-        """Ends the check unless these files of the folder are there. Unpacks those that are packed."""
-        for name in names:
-            path = self.folder / name
-            if not path.exists() and (packed := path.with_name(f"{path.name}.xz")).exists():
-                self._unpack(packed, path)
-            if not path.exists():
-                raise DamagedPackage(f"{name} is missing from {self.folder}; unpack the package again")
+        """Ends the check unless these files of the runtime are there.
 
-    def _unpack(self, packed, path):
-        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        Where some are packed, the runtime is in the folder of restored files afterwards: nothing is written into the
+        package, which may be read only.
+        """
+        for name in names:
+            if not any(path.exists() for path in self._forms(name)):
+                raise DamagedPackage(f"{name} is missing from {self.folder}; unpack the package again")
+        if all((self.folder / name).exists() for name in names):
+            return
+        self.runtime = self.restored / "runtime"
+        for name in names:
+            path = self.runtime / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            plain, packed = self._forms(name)
+            path.write_bytes(plain.read_bytes() if plain.exists() else self._unpacked(packed))
+            path.chmod(0o755)
+
+    def _forms(self, name):
+        """(the path of a file of the runtime, its path where it is packed)."""
+        path = self.folder / name
+        return path, path.with_name(f"{path.name}.xz")
+
+    def _unpacked(self, packed):
         try:
-            partial.write_bytes(lzma.decompress(packed.read_bytes()))
+            return lzma.decompress(packed.read_bytes())
         except lzma.LZMAError as error:
             raise DamagedPackage(f"{packed.name} in {self.folder} is damaged; unpack the package again") from error
-        partial.chmod(0o755)
-        partial.replace(path)
 
     def tensor(self, number):
         """The bytes of a shared tensor."""

@@ -6,6 +6,8 @@ import json
 import pathlib
 
 from .losses import losses
+from .report import CLOCK_REASONS
+from .report import number as _number
 from .rules import all_peer_cells, decide, lines, timed
 
 MOST_FAULTS, MOST_SKIPPED = 12, 4
@@ -24,10 +26,6 @@ def read(path):
     if not isinstance(result, dict) or not {"parts", "measurements"} <= result.keys():
         raise ValueError("it has no measurements")
     return result
-
-
-def _number(value, digits=3):
-    return "-" if value is None else f"{value:.{digits}g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def _cell(text):
@@ -65,15 +63,33 @@ def _heading(result):
 
 
 def _clocks(result):
-    """Clocks before and after the parts, where they fell."""
-    found = {}
+    """Clocks directly after the parts, the lowest one with its cause. Before the first part the card is idle."""
+    found, reasons = {}, {}
     for name, part in result["parts"].items():
-        for when, state in part.get("clocks", {}).items():
-            if isinstance(state, dict) and str(state.get("clocks.sm", "")).isdigit():
-                found[f"{when} {name}"] = int(state["clocks.sm"])
+        state = (part.get("clocks") or {}).get("after")
+        if isinstance(state, dict) and str(state.get("clocks.sm", "")).isdigit():
+            found[f"after {name}"] = int(state["clocks.sm"])
+            reasons[f"after {name}"] = _reasons(state.get(CLOCK_REASONS, ""))
     if found:
         low = min(found, key=found.get)
-        yield f"Clock of the processors: {found[low]} MHz ({low}) to {max(found.values())} MHz."
+        why = f", {reasons[low]}" if reasons[low] else ""
+        yield f"Clock of the processors: {found[low]} MHz ({low}{why}) to {max(found.values())} MHz."
+
+
+#: Bits of nvidia-smi's field, by what lowers the clocks.
+_REASON_BITS = {
+    0x1: "idle", 0x2: "set by an application", 0x4: "power cap", 0x8: "hardware slowdown", 0x20: "temperature",
+    0x40: "hardware temperature", 0x80: "power brake",
+}  # fmt: skip
+
+
+def _reasons(text):
+    """The causes of a mask such as 0x0000000000000004; nothing for none or for what is no number."""
+    try:
+        mask = int(text, 16)
+    except ValueError:
+        return ""
+    return " and ".join(name for bit, name in _REASON_BITS.items() if mask & bit)
 
 
 def _faults(result):
@@ -152,8 +168,9 @@ def _models(result):
         yield f"Not comparable, {len(cells)} cells ({cells[0]}, ...): {reason}."
     layers = timed(lines(result, "B", layer=True))
     if layers:
-        shown = ", ".join(f"{line['variant']} {1000 * line['ms']:.1f} µs" for line in layers)
-        yield f"One 3×3 convolution of 512 channels at 7×7: {shown}."
+        of_device = [(line["variant"], *device_ms(line)) for line in layers]
+        shown = ", ".join(f"{variant} {1000 * ms:.1f} µs{host}" for variant, ms, host in of_device)
+        yield f"One 3×3 convolution of 512 channels at 7×7, time of the device: {shown}."
     yield ""
 
 
@@ -174,10 +191,23 @@ def _time_of(line):
 #: Parts of which each entry has a row, with a column for each variant of its programs.
 _OTHERS = {
     "C": "Large models: ms, MiB of the device",
-    "D": "Attention: ms, MiB of the device",
+    "D": "Attention: ms of the device, MiB of the device",
     "F": "Own kernels: µs of the device, GB/s, % of the ceiling",
-    "G": "Ranks on one GPU: ms, how much of the copies overlaps",
+    "G": "Ranks on one GPU: ms, how much of the copies overlaps with kernels of any rank",
 }
+#: How bytes are counted.
+_OF_SESSION = "MiB are those that the device has less once a program has started: weights, workspaces, code."
+_NOTES = {
+    "C": _OF_SESSION,
+    "D": f"{_OF_SESSION} PyTorch's are the most that its tensors took during a call, with the result, without inputs.",
+}
+
+
+def device_ms(line):
+    """(milliseconds of the device, nothing); or those of the host, which include copies, and a text that says so."""
+    if line.get("device_us"):
+        return line["device_us"] / 1000, ""
+    return line["ms"], "" if line.get("peer") or line.get("layout") else " (host)"
 
 
 def _others(result):
@@ -193,6 +223,9 @@ def _others(result):
             own = {line["variant"]: line for line in found if line["name"] == name}
             rows.append([name, *(_with_details(own[c]) if c in own else "" for c in columns)])
         yield from _table(["", *columns], rows)
+        if part in _NOTES and any(line.get("device_bytes") for line in found):
+            yield _NOTES[part]
+            yield ""
 
 
 def _with_details(line):
@@ -200,6 +233,9 @@ def _with_details(line):
     if line["status"] != "ok" or not line.get("ms"):
         return line["status"]
     said = [_time_of(line)]
+    if line["part"] == "D":
+        ms, host = device_ms(line)
+        said = [f"{_number(ms)}{host}"]
     if line["part"] == "F":
         said = [_number(line["device_us"] if line.get("device_us") else 1000 * line["ms"])]
         said += [f"{_number(line['gb_per_s'])} GB/s"] if line.get("gb_per_s") else []

@@ -7,19 +7,22 @@ import statistics
 import sys
 import time
 
-import numpy as np
-
 from . import inputs, loaded
 from .evaluate import verdict
 
 
-def measure(run, wait=lambda: None, repetitions=50, warm_up=10, seconds=3.0, least=5):
-    """Milliseconds of runs, each from an idle device to an idle device: of `least` or more, for `seconds` or less."""
+def measure(run, wait=lambda: None, repetitions=50, warm_up=10, seconds=3.0, least=5, end=float("inf")):
+    """Milliseconds of runs, each from an idle device to an idle device: of `least` or more, for `seconds` or less.
+
+    Once there is one, no run begins that would probably end after `end`, as time.monotonic() counts.
+    """
     for _ in range(warm_up):
         run()
     wait()
     times, begin = [], time.perf_counter()
     while len(times) < repetitions and (len(times) < least or time.perf_counter() - begin < seconds):
+        if times and time.monotonic() + max(times) > end:
+            break
         start = time.perf_counter()
         run()
         wait()
@@ -78,7 +81,8 @@ class Checked:
         self.package, self.entry, self.program = package, request["entry"], request["program"]
         target = request["target"]
         open_library("dovetail").dovetail_fill_memory(0xFF)
-        self.soiled_bytes = driver().soil() if target == "cuda" else 0
+        if target == "cuda":
+            driver().soil()
         self.values = inputs.generate(self.entry, self.program.get("dtype"))
         path = package.path(self.program["file"])
         self.resident = Resident(path, target, request.get("autotune", False), request.get("threads", 1))
@@ -129,7 +133,10 @@ def run(package, request):
     import dovetail
 
     limits = {"repetitions": request.get("repetitions", 50), "seconds": request.get("seconds", 3.0)}
-    limits |= {"warm_up": request.get("warm_up", 10), "least": min(5, limits["repetitions"])}
+    limits |= {"warm_up": request.get("warm_up", 10), "least": min(request.get("least", 5), limits["repetitions"])}
+    if "within" in request:
+        # The last replay, which is compared, takes a part of the time, too.
+        limits["end"] = time.monotonic() + 0.8 * request["within"]
     try:
         with Checked(package, request) as checked:
             times = measure(checked.resident.run, **limits) if checked.result["status"] == "ok" else {}
@@ -147,8 +154,3 @@ def answer(package, request):
         return getattr(importlib.import_module(f"gpucheck.{module}"), function)(package, request)
     except Absent as error:
         return {"status": "absent", "message": str(error)}
-
-
-def as_numbers(values):
-    """Tensors of PyTorch as arrays of f32, by name."""
-    return {name: np.asarray(value.detach().float().cpu().numpy()) for name, value in values.items()}

@@ -15,6 +15,18 @@ def kill_group(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
+#: Seconds in which a process ends that was killed. One that waits for a device in the kernel may never end.
+PATIENCE = 5
+
+
+def wait_for(process):
+    """The exit code of a process that was killed, or None if it does not end within PATIENCE seconds."""
+    try:
+        return process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 class Processes:
     """Knows the processes that run, so that another thread can end them all."""
 
@@ -42,7 +54,7 @@ class Processes:
             return None, "", f"no end within {timeout:.0f} s"
         finally:
             kill_group(process)
-            process.wait()
+            wait_for(process)
             for stream in (process.stdout, process.stderr):
                 stream.close()
 

@@ -37,7 +37,7 @@ class SmokeReport:
         self._journal.add_log(name, text)
 
     def failure(self):
-        """Why the part cannot run, or nothing. What is only wrong in its numbers can run."""
+        """Why the part cannot run, or nothing. A part with wrong numbers can run."""
         errors = [row for row in self.rows if row["status"] == "error"]
         if not errors or any(row["status"] in ("ok", "differs") for row in self.rows):
             return ""
@@ -54,6 +54,18 @@ def check_files(package):
             raise DamagedPackage(f"{name} is missing from {package.folder}; unpack the package again")
         if "packing" not in entry and path.stat().st_size != expected:
             raise DamagedPackage(f"{name} in {package.folder} is damaged; unpack the package again")
+
+
+#: Seconds in which clocks are read and processes end, between two parts.
+BETWEEN_SECONDS = 10
+
+
+def _settle(check, watchdog):
+    """After a part: its deadline is over, and processes that the watchdog has ended start again when they are asked."""
+    watchdog.watch(time.monotonic() + BETWEEN_SECONDS)
+    if watchdog.fired:
+        check.end_all()
+        watchdog.fired = 0
 
 
 def _try(check, name, part):
@@ -96,6 +108,9 @@ def _smoke(check, chosen, watchdog):
         watchdog.watch(time.monotonic() + check.clock.part_left())
         if failure := _try(check, name, part):
             failed[name] = failure
+        _settle(check, watchdog)
+    # Parts begin with an empty device, and with processes that have not loaded the profiler.
+    check.close_probe()
     check.report.data["parts"]["smoke"]["seconds"] = round(time.monotonic() - start, 2)
     return failed
 
@@ -130,10 +145,7 @@ def _run_parts(check, chosen, failed, watchdog):
         except Exception as error:
             entry["trace"] = traceback.format_exc()
             journal.say("failed", f"{type(error).__name__}: {error}")
-        if watchdog.fired:
-            # It has ended processes that are kept between parts.
-            check.end_all()
-            watchdog.fired = 0
+        _settle(check, watchdog)
         entry["seconds"] = round(time.monotonic() - start, 2)
         after = clocks(check)
         entry["clocks"], before = {"before": before, "after": after}, after
@@ -152,22 +164,25 @@ def run(folder, arguments):
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
         package = Package(folder, restored)
         package.require(package.manifest["runtime"])
-        check_files(package)
         heading = {"profile": "ten-minutes", "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        heading |= {"arguments": vars(arguments), "machine": machine(), "devices": {}}
+        heading |= {"arguments": vars(arguments), "machine": {}, "devices": {}}
         heading |= {key: package.manifest[key] for key in ("target", "archs", "dovetail", "packed")}
         journal = Journal(arguments.json, heading)
         clock = Clock(max(0.0, arguments.seconds - min(RESERVE_SECONDS, arguments.seconds / 20)))
         check = TimedCheck(folder, package, journal, clock)
+        check.warm_up()
         watchdog = Watchdog(check.processes, begin + arguments.seconds)
         ended = ""
         try:
             journal.begin("devices", "devices")
+            check_files(package)
+            journal.data["machine"] = machine()
             if reason := find_devices(check):
                 journal.say("failed", reason)
                 journal.finish()
                 print(f"gpu-check: error: {reason}", file=sys.stderr)
                 return NO_DEVICE
+            check.wait_for_warm_up()
             chosen = {name: TIMED_PARTS[name] for name in TIMED_PARTS if name in arguments.parts}
             failed = _smoke(check, chosen, watchdog)
             _run_parts(check, chosen, failed, watchdog)

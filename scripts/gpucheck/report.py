@@ -8,6 +8,10 @@ import sys
 import time
 
 
+#: The field of nvidia-smi with bits that say why clocks are lower than they could be.
+CLOCK_REASONS = "clocks_event_reasons.active"
+
+
 class Clock:
     """The seconds of a whole check, shared among its parts by weight."""
 

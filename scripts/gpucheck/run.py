@@ -55,6 +55,11 @@ class Check:
         self._unfinished = 0
         self._workers = {}
 
+    @property
+    def tool(self):
+        """The path of dovetail-run."""
+        return self.package.runtime / "bin/dovetail-run"
+
     def visible(self, count):
         """CUDA_VISIBLE_DEVICES for the first `count` GPUs of those that this process may use."""
         given = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -63,7 +68,7 @@ class Check:
 
     def environment(self, gpus=None, **more):
         """For programs of the package, on so many GPUs."""
-        library = str(self.folder / "lib")
+        library = str(self.package.runtime / "lib")
         environment = dict(os.environ, DOVETAIL_LIBRARY_DIR=library)
         environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [library, os.environ.get("LD_LIBRARY_PATH")]))
         environment["DOVETAIL_CUDA_PATH"] = cuda_folders()
@@ -106,7 +111,7 @@ class Check:
 
     def call(self, arguments, timeout=MOST_SECONDS, **environment):
         """Runs dovetail-run; returns (exit code, output, message). Code None: it took too long."""
-        command = [self.folder / "bin/dovetail-run", *arguments]
+        command = [self.tool, *arguments]
         try:
             code, output, said = self.processes.run(command, max(1, timeout), self.environment(**environment))
         except OSError as error:

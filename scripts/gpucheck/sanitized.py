@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Part H: single operators, compared, and compute-sanitizer over the programs of part F."""
 
+import re
+
 from .exactness import evaluate_case, findings_in
 
 TOOLS = ("memcheck", "racecheck")
@@ -13,11 +15,13 @@ def sanitized(check):
         reason = "compute-sanitizer is not on this machine" if check.on_gpu else "compute-sanitizer needs a GPU"
         check.report.say("skipped" if not check.manifest["operators"] else "incomplete", reason)
         return
+    # Products of our own first, the small ones before the large.
+    order = lambda entry: (entry["group"] != "tile", entry.get("work", {}).get("flops", 0))
     jobs = [
         (entry, program, name)
-        for name in TOOLS
-        for entry in sorted(check.entries("tile", "kernel"), key=lambda e: e.get("work", {}).get("flops", 0))
+        for entry in sorted(check.entries("tile", "kernel"), key=order)
         for program in entry["programs"]
+        for name in TOOLS
         # The libraries' kernels are not ours to check.
         if not program["libraries"] or entry["group"] == "kernel"
     ]
@@ -39,7 +43,7 @@ def _sanitize(check, tool, name, entry, program):
     """What a tool of compute-sanitizer finds in two runs of a program."""
     log = check.package.restored / f"{name}.log"
     log.unlink(missing_ok=True)
-    command = [tool, "--tool", name, "--error-exitcode", "86", "--log-file", log, check.folder / "bin/dovetail-run"]
+    command = [tool, "--tool", name, "--error-exitcode", "86", "--log-file", log, check.tool]
     command += ["bench", check.package.path(program["file"]), "--iterations", "1", "--warmup", "1"]
     command += check.input_flags(entry, program)
     code, _, said = check.processes.run(command, check.clock.part_left(), check.environment(1))
@@ -47,6 +51,8 @@ def _sanitize(check, tool, name, entry, program):
     findings = findings_in(text)
     if code == 0 and findings == 0:
         return {"status": "ok", "message": "", "findings": 0}
+    if re.search(r"Device not supported", text + said):
+        return {"status": "skipped", "message": f"{name}: Device not supported", "findings": None}
     if code is None and not findings:
         return {"status": "late", "message": said, "findings": None}
     message = f"exit code {code}; {name} says: {(text or said)[-800:].strip()}"

@@ -3,6 +3,7 @@
 
 import json
 import os
+import threading
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from .serving import WITH_TORCH
 
 #: The profiler stays loaded, and JAX takes memory when it needs it.
 FOR_PEERS = {"TEARDOWN_CUPTI": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+#: Of loading PyTorch for the first time.
+WARM_UP_SECONDS = 45
 
 
 def _size(job):
@@ -31,8 +34,11 @@ class TimedCheck(Check):
         self.smoke = False
         self.damage = ""
         self.ceilings = {}
-        #: Whether each trace of the profiler needs a process of its own.
-        self.fresh_traces = False
+        #: Whether each trace of the profiler needs a process of its own, and how it failed.
+        self.fresh_traces, self.trace_failures = False, []
+        #: What `ceilings.versions` replied while the package was read.
+        self.versions = {}
+        self._warming = None
         self._probes = {}
         self._saved = {}
 
@@ -47,10 +53,10 @@ class TimedCheck(Check):
         return 1 if self.smoke else count
 
     def each(self, jobs, name, least=3, size=lambda job: 1):
-        """As `Check.each`. A smoke takes the smallest job only."""
+        """As `Check.each`. A smoke takes the smallest job only. Programs for CPUs are small and need less time."""
         if self.smoke:
             jobs = sorted(jobs, key=_size)[:1]
-        yield from super().each(jobs, name, 0.5 if self.smoke else least, size)
+        yield from super().each(jobs, name, 0.5 if self.smoke or not self.on_gpu else least, size)
 
     def add(self, row):
         if "DamagedPackage: " in row.get("message", ""):
@@ -65,20 +71,22 @@ class TimedCheck(Check):
     def ask(self, do, seconds=60, environment=None, **request):
         """The reply of a process that measures; it is started again after an error.
 
-        Programs alone run in a process without PyTorch, which takes seconds to start. With an `environment` of its own
-        the process is another one, which ends with the reply.
+        Programs alone run in a process without PyTorch, which takes seconds to start. The profiler slows down all that
+        runs after it, and has a process of its own. With an `environment` of its own the process is another one, which
+        ends with the reply.
         """
-        with_torch = "" if do == "probe.run" else "1"
-        if environment or with_torch not in self._probes:
+        key = {"probe.run": "", "profiler.trace": "profiler"}.get(do, "torch")
+        with_torch = "1" if key else ""
+        if environment or key not in self._probes:
             variables = FOR_PEERS | {WITH_TORCH: with_torch} | (environment or {})
             # PyTorch gets its libraries from where it always does.
             variables["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH", "")
-            log = "probe-torch.log" if with_torch else "probe.log"
+            log = f"probe-{key}.log" if key else "probe.log"
             probe = self._worker(self.script("probe"), self.environment(1, **variables), log)
             if not environment:
-                self._probes[with_torch] = probe
+                self._probes[key] = probe
         else:
-            probe = self._probes[with_torch]
+            probe = self._probes[key]
         reply = probe(request | {"do": do, "target": self.target}, min(seconds, self.clock.part_left()))
         if environment or reply["status"] in ("error", "late"):
             # A device may be of no use to a process after an error.
@@ -87,10 +95,28 @@ class TimedCheck(Check):
             self.report.add_log(f"{do} {request.get('entry', {}).get('name', '')}", trace)
         return reply
 
-    def close_probe(self):
-        """The next measurement has a process of its own: nothing of an earlier one is on the device."""
-        for probe in self._probes.values():
-            probe.kill()
+    def close_probe(self, *keys):
+        """The next measurement has a process of its own: nothing of an earlier one is on the device.
+
+        `keys` are "" for programs alone, "torch" and "profiler"; without any, all processes end.
+        """
+        for key, probe in self._probes.items():
+            if not keys or key in keys:
+                probe.kill()
+
+    def warm_up(self, seconds=WARM_UP_SECONDS):
+        """Begins to load PyTorch, which takes seconds of reading from the disk, and to ask for versions."""
+
+        def ask():
+            self.versions = self.ask("ceilings.versions", seconds)
+
+        if self.on_gpu:
+            self._warming = threading.Thread(target=ask, daemon=True)
+            self._warming.start()
+
+    def wait_for_warm_up(self, seconds=WARM_UP_SECONDS + 5):
+        if self._warming:
+            self._warming.join(seconds)
 
     def measure(self, entry, program, autotune=False, repetitions=50, seconds=60, **options):
         """Time of a program whose results are right: what `probe.run` replies."""
@@ -128,6 +154,9 @@ class TimedCheck(Check):
         return find_tool(name)
 
     def end_all(self):
+        self.processes.kill_all()
+        # It has an answer now.
+        self.wait_for_warm_up(5)
         self.close_probe()
         self.close_workers()
         self.processes.kill_all()

@@ -11,6 +11,7 @@ from dovetail_models.graph import Graph
 from onnx import TensorProto, helper, numpy_helper
 
 from .package import LEAST_BYTES
+from .step_work import work_of_node
 
 #: Elements of the block that weights repeat. A prime number: filters and channels are often a multiple of 16 elements
 #: apart, and must differ. A block of f32 has 12 bytes less than 64 KiB.
@@ -215,16 +216,12 @@ def work(model):
             flops += int(5 * math.prod(result[:-1]) * math.log2(result[axis]))
             moved += width * (math.prod(first) + math.prod(result))
             continue
-        second = _known(shapes, node.input[1])
-        if node.op_type == "Conv":
-            terms = math.prod(result) * math.prod(second[1:])
-        elif node.op_type == "ConvTranspose":
-            terms = math.prod(first) * math.prod(second[1:])
-        else:
-            transposed = any(a.name == "transA" and a.i for a in node.attribute)
-            terms = math.prod(result) * first[0 if transposed else -1]
-        flops += 2 * terms
-        moved += width * (math.prod(first) + math.prod(second) + math.prod(result))
+        described = {"op": node.op_type, "inputs": node.input, "outputs": node.output,
+                     "attributes": {a.name: a.i for a in node.attribute}}  # fmt: skip
+        known = {name: _known(shapes, name) for name in (*node.input[:2], node.output[0])}
+        found = work_of_node(described, known, width)
+        flops += found["flops"]
+        moved += found["bytes"]
     graph = model.graph
     weights = sum(math.prod(t.dims) for t in graph.initializer if t.data_type != TensorProto.INT64)
     ends = sum(math.prod(_known(shapes, i.name)) for i in [*graph.input, *graph.output])

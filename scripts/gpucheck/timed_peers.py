@@ -26,8 +26,10 @@ CELLS = (
     ("unet512", "JAX", "f32"),
 )
 NOT_MEASURED = "TensorRT and ONNX Runtime's CUDA build are not on these machines: neither is measured."
-#: Of a cell in which algorithms are measured at the start, and of one in which PyTorch compiles.
-CELL_SECONDS, COMPILE_SECONDS = 25, 60
+#: Of the start of our program, of a cell in which PyTorch measures algorithms, and of one in which it compiles.
+START_SECONDS, CELL_SECONDS, COMPILE_SECONDS = 45, 45, 60
+#: A program is started with its algorithms measured if part B has seen that this takes less, in seconds.
+MOST_AUTOTUNED = 15
 #: Both sides take turns so often, with so many runs each.
 ROUNDS, RUNS = 5, 10
 #: Peers round as they like: of the norm of an output.
@@ -47,7 +49,7 @@ def cells(entries):
 def peers(check):
     check.report.data["not measured"] = NOT_MEASURED
     jobs = [job for job in cells(check.entries("model")) if job[0].get("graph")]
-    absent = {}
+    absent, slow = {}, set()
     for entry, how, variant in check.each(jobs, lambda job: f"{job[0]['name']}: {job[1]}, {job[2]}", least=6):
         row = {"name": entry["name"], "variant": f"{how}, {variant}", "how": how, "program": variant}
         library = "JAX" if how == "JAX" else "PyTorch"
@@ -56,14 +58,43 @@ def peers(check):
         elif library in absent:
             reply = {"status": "skipped", "message": absent[library]}
         else:
-            seconds = COMPILE_SECONDS if "compile" in how else CELL_SECONDS
-            reply = check.ask(
-                "timed_peers.cell", seconds, entry=entry, program=check.program(entry, variant), how=how,
-                autotune=True, rounds=check.iterations(ROUNDS), runs=check.iterations(RUNS),
-            )  # fmt: skip
+            row["autotuned"] = is_autotuned(check, entry, variant) and (entry["name"], variant) not in slow
+            reply = _ask(check, entry, variant, how, row["autotuned"])
+            if reply.pop("start", False) and reply["status"] == "late":
+                slow.add((entry["name"], variant))
+        if reply["status"] == "late":
+            # The process is lost with all programs in it, which says nothing about them.
+            reply["status"] = "unfinished"
         if reply["status"] == "absent":
             absent[library] = reply["message"]
         check.add(row | reply)
+
+
+def is_autotuned(check, entry, variant):
+    """Whether our program is to measure its algorithms when it starts, by the seconds that this took in part B.
+
+    A smoke has no time for it. A variant that part B does not start so is taken to be like the model's others.
+    """
+    if check.smoke:
+        return False
+    found = [m for m in check.report.data["measurements"] if m["part"] == "B" and m["name"] == entry["name"]]
+    starts = {m["variant"]: m["start_s"] for m in found if m.get("start_s") and m["variant"].endswith(" autotuned")}
+    tried = [m for m in found if m["variant"] == f"{variant} autotuned"]
+    if tried and tried[0]["status"] != "ok":
+        return False
+    seconds = starts.get(f"{variant} autotuned", max(starts.values(), default=0))
+    return seconds < MOST_AUTOTUNED
+
+
+def _ask(check, entry, variant, how, autotune):
+    """The reply about a cell. Our program starts in a request of its own: what it takes is not the peer's time."""
+    request = {"entry": entry, "program": check.program(entry, variant), "autotune": autotune}
+    reply = check.ask("timed_peers.start", START_SECONDS, **request)
+    if reply["status"] != "ok":
+        return reply | {"start": True}
+    seconds = COMPILE_SECONDS if "compile" in how else CELL_SECONDS
+    rounds, runs = check.iterations(ROUNDS), check.iterations(RUNS)
+    return check.ask("timed_peers.cell", seconds, how=how, rounds=rounds, runs=runs, **request)
 
 
 # In the process with PyTorch.
@@ -79,12 +110,12 @@ def _torch_peer(package, entry, program, how, values):
 
 
 def _jax_peer(package, entry, program, how, values):
-    from . import jax_model, peers
-
     try:
         import jax
     except ImportError as error:
         raise Absent(f"JAX is not here: {error}") from error
+    from . import jax_model, peers
+
     if jax.default_backend() != "gpu":
         raise Absent(f"JAX {jax.__version__} finds no GPU")
     graph, constants = peers.read_graph(package, entry)
@@ -113,32 +144,42 @@ def cell(package, request):
     try:
         return _cell(torch, package, request)
     finally:
-        # What the peer kept goes back to the device.
+        # Our programs, and the next peer, find the memory that this peer had.
         gc.collect()
         torch.cuda.empty_cache()
 
 
-#: Our programs that run in this process, by file: starting one, with its algorithms measured, takes seconds.
+#: Our programs that run in this process, by file and by whether algorithms were measured: starting one takes seconds.
 _running = {}
+
+
+def start(package, request):
+    """Starts our program, or compares it again where it runs already. A wrong or failed program ends the cell."""
+    import dovetail
+
+    torch_on_gpu()
+    try:
+        return _started(package, request).result
+    except dovetail.DovetailError as error:
+        return {"status": "error", "message": str(error), "code": error.code}
 
 
 def _started(package, request):
     """Our program, whose results were compared once more if it ran for another cell before."""
-    file = request["program"]["file"]
-    if file in _running:
-        _running[file].check_again()
+    key = request["program"]["file"], request["autotune"]
+    if key in _running:
+        _running[key].check_again()
     else:
-        _running[file] = Checked(package, request)
-    return _running[file]
+        _running[key] = Checked(package, request)
+        loaded.remember("Dovetail")
+    return _running[key]
 
 
 def _cell(torch, package, request):
     entry, program, how = request["entry"], request["program"], request["how"]
     side = "JAX" if how == "JAX" else "PyTorch"
-    ours = _started(package, request)
-    if ours.result["status"] != "ok":
-        return ours.result
-    loaded.remember("Dovetail")
+    # `start` has begun it, and compared it, unless the process has ended since.
+    ours = _running.get((program["file"], request["autotune"])) or _started(package, request)
     prepare = _jax_peer if how == "JAX" else _torch_peer
     wide = program | {"math": "tf32", "tolerance": max(MOST_DISTANCE, program["tolerance"])}
     try:

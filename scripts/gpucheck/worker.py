@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from .processes import kill_group
+from .processes import PATIENCE, kill_group, wait_for
 
 
 def serve(answer):
@@ -35,7 +35,9 @@ class Worker:
 
     def __call__(self, request, timeout):
         """The reply; {"status": "error"} when the process died, "late" without an answer within `timeout` seconds."""
-        if self._process is None:
+        if self._process is None or self._process.poll() is not None:
+            # A watchdog may have ended it between two requests.
+            self._process = None
             self._start()
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -72,8 +74,10 @@ class Worker:
         return line
 
     def _death(self):
-        code = self._process.wait()
-        self._process = None
+        process, self._process = self._process, None
+        code = wait_for(process)
+        if code is None:
+            return f"the process has closed its output and does not end within {PATIENCE} s"
         with open(self._log, "rb") as log:
             said = log.read()[-2000:].decode(errors="replace").strip()
         how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
@@ -96,5 +100,5 @@ class Worker:
         if self._process is not None:
             # A tool starts the program as a process of its own.
             kill_group(self._process)
-            self._process.wait()
+            wait_for(self._process)
             self._process = None

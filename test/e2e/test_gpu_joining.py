@@ -9,7 +9,7 @@ from harness.backend import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpucheck import joining, loaded, profiler, several_ranks, step_work  # noqa: E402
+from gpucheck import joining, loaded, own_kernels, profiler, several_ranks, step_work  # noqa: E402
 from gpucheck.joining import Event  # noqa: E402
 
 CONV = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x128x8"
@@ -49,14 +49,32 @@ def test_joined():
 def test_joined_around_copies():
     """Transfers are not part of a graph; where graphs have numbers, neither are kernels without one."""
     inside = _events(*REPLAY, start=100.0)
-    outside = _events("Memcpy HtoD", "kernel9", graph=0) + inside + _events("Memcpy DtoH", start=200.0, graph=0)
-    assert joining.join(outside, STEPS)["status"] == "joined"
-    # Without numbers only the kinds tell.
-    unknown = [event._replace(graph=None) for event in _events("Memcpy DtoD") + inside]
-    assert joining.join(unknown, STEPS)["status"] == "joined"
+    before = _events("Memcpy HtoD", "Memcpy DtoD", "kernel9", graph=0)
+    outside = before + inside + _events("Memcpy DtoD", "Memset", "Memcpy DtoH", start=200.0, graph=0)
+    found = joining.join(outside, STEPS)
+    assert (found["status"], found["us"], found["span_us"]) == ("joined", 50.0, 54.0)
+    assert joining.shares(found)["box copy"] == 10.0
+    # Without numbers, and in no graph, only the kinds tell.
+    around = _events("Memcpy DtoD", "Memcpy DtoD") + inside + _events("Memcpy DtoD", start=200.0)
+    for graph in (None, 0):
+        found = joining.join([event._replace(graph=graph) for event in around], STEPS)
+        assert (found["status"], found["us"], found["span_us"]) == ("joined", 50.0, 54.0), graph
     same = [{"step": "a", "kind": "kernel", "kernels": 2}]
     several = joining.join([e._replace(graph=None) for e in _events("k", "k", "k")], same)
     assert several["status"] == "not joined" and "several ways" in several["reason"]
+
+
+@pytest.mark.parametrize("graph", [5, 0, None])
+def test_device_time(graph):
+    """Copies of inputs and outputs, which are in no graph, are not the program's time."""
+    copy = Event("Memcpy DtoD (Device -> Device)", 0.0, 80.0, 7, "copies", graph=graph and 0)
+    kernel = Event("kernel1", 81.0, 80.0, 7, grid=(4, 1, 1), graph=graph)
+    found = own_kernels.device_time([copy, kernel, copy._replace(start=162.0)])
+    assert found == {"device_us": 80.0, "kernels": [["kernel1", 80.0, [4, 1, 1]]]}
+    # A program of copies alone has these.
+    own = [event._replace(graph=graph) for event in (copy, copy._replace(start=162.0))]
+    assert own_kernels.device_time(own)["device_us"] == 160.0
+    assert own_kernels.device_time([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +148,7 @@ def test_overlapped_copies():
 
 SMI = """#!/bin/sh
 case "$*" in
+*reasons.active*) REASONS ;;
 *--query-gpu=clocks.sm,*) echo "1980, 2619, 412.50, 700.00, 55, 99" ;;
 *) echo "no such field" >&2; exit 6 ;;
 esac
@@ -140,13 +159,17 @@ def test_clocks(tmp_path, monkeypatch):
     from gpucheck import ceilings, processes
 
     tool = tmp_path / "nvidia-smi"
-    tool.write_text(SMI)
+    tool.write_text(SMI.replace("REASONS", "echo '1200, 2619, 690.00, 700.00, 80, 99, 0x0000000000000004'"))
     tool.chmod(0o755)
     check = types.SimpleNamespace(on_gpu=True, processes=processes.Processes())
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     found = ceilings.clocks(check)
+    assert (found["clocks.sm"], found["clocks_event_reasons.active"]) == ("1200", "0x0000000000000004")
+    # An older driver knows no reasons.
+    tool.write_text(SMI.replace("REASONS", "echo 'no such field' >&2; exit 6"))
+    found = ceilings.clocks(check)
     assert (found["clocks.sm"], found["power.draw"], found["temperature.gpu"]) == ("1980", "412.50", "55")
-    tool.write_text(SMI.replace("clocks.sm,*", "nothing"))
+    tool.write_text(SMI.replace("REASONS", "echo 'no such field' >&2; exit 6").replace("clocks.sm,*", "nothing"))
     assert ceilings.clocks(check) == "nvidia-smi: no such field"
     tool.unlink()
     assert ceilings.clocks(check) is None
@@ -164,6 +187,53 @@ def test_ncu_table():
     assert found[0]["grid"] == (128, 1, 1)
     assert found[0]["metrics"] == {"gpu__time_duration.sum": 1.5, "sm__inst_executed_pipe_tensor.sum": 0}
     assert profiler.read_ncu("==ERROR== no permission\n") == []
+
+
+def test_ncu_without_a_metric(tmp_path, monkeypatch):
+    """A metric that a card does not have costs itself only."""
+    calls = []
+
+    def run_ncu(check, tool, entry, program, metrics):
+        calls.append(metrics)
+        if "sm__other.sum" in metrics:
+            return 1, "", "==ERROR== Failed to find metric sm__other.sum\n"
+        row = "".join('"0","kernel1","(1, 1, 1)","2","7"\n' for _ in range(3))
+        return 0, f'"ID","Kernel Name","Grid Size","{profiler.NCU_TIME}","sm__one.sum"\n"","","","us","inst"\n{row}', ""
+
+    monkeypatch.setattr(profiler, "_run_ncu", run_ncu)
+    events, metrics, message = profiler.ncu(None, "ncu", {}, {}, ["sm__other.sum", "sm__one.sum"])
+    assert message == "" and metrics == [{profiler.NCU_TIME: 2.0, "sm__one.sum": 7.0}] and len(events) == 1
+    assert calls == [["sm__other.sum", "sm__one.sum"], ["sm__one.sum"]]
+    # Metrics that cannot be told apart, and other errors, are said.
+    monkeypatch.setattr(profiler, "_run_ncu", lambda *_: (1, "", "==ERROR== ERR_NVGPUCTRPERM"))
+    assert "ERR_NVGPUCTRPERM" in profiler.ncu(None, "ncu", {}, {}, ["sm__one.sum"])[2]
+    said = "Failed to find metrics: a__b.sum, c__d.avg.pct\nx__y"
+    assert profiler.unknown_metrics(said) == {"a__b.sum", "c__d.avg.pct"}
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "status"),
+    [
+        ("========= Error: Device not supported. Please refer to the documentation\n", 1, "skipped"),
+        ("========= ERROR SUMMARY: 0 errors\n", 0, "ok"),
+        ("========= ERROR SUMMARY: 2 errors\n", 86, "error"),
+        ("", None, "late"),
+    ],
+)
+def test_sanitizer(tmp_path, log, code, status):
+    from gpucheck import sanitized
+
+    def run(command, timeout, environment):
+        if log:
+            (tmp_path / "memcheck.log").write_text(log)
+        return code, "", ""
+
+    check = types.SimpleNamespace(
+        package=types.SimpleNamespace(restored=tmp_path, path=lambda name: name), tool="dovetail-run",
+        input_flags=lambda *_: [], processes=types.SimpleNamespace(run=run), environment=lambda gpus: {},
+        clock=types.SimpleNamespace(part_left=lambda: 60),
+    )  # fmt: skip
+    assert sanitized._sanitize(check, "sanitizer", "memcheck", {}, {"file": "f"})["status"] == status
 
 
 def test_log_of_cudnn():

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`gpu-check run --profile ten-minutes` on the imitations of NVIDIA's driver and libraries, and where PyTorch is."""
 
+import json
+import shutil
+import signal
 import sys
 
 import pytest
 import timed_package
+from harness import fake_torch
 from harness.backend import ROOT, build_dir
 from harness.sanitizers import sanitizers
-from timed_package import lines_of, run
+from timed_package import lines_of, run, statuses
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpucheck import profiler  # noqa: E402
 from gpucheck.package import Package  # noqa: E402
+from gpucheck.report import Clock  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(sanitizers(build_dir())), reason="packages are of builds without sanitizers")
 
@@ -85,7 +89,7 @@ def test_imitated_gpu(for_cuda, tmp_path):
     engines = lines_of(result, "B", variant="f32 autotuned: engines")
     assert len(engines) == 4 and all(line["implementations"] for line in engines)
     (first,) = lines_of(result, "A", name="resnet50", variant="f32")
-    assert first["joined"] == "joined" and first["reason"] == "kernels one by one, by nsight compute"
+    assert first["joined"] == "joined" and first["reason"].startswith("kernels one by one, by nsight compute")
     assert [(step["step"], step["us"]) for step in first["steps"]] == [("conv0", 3.0), ("conv1", 3.0)]
     assert all(step["engine"] and step["implementation"] for step in first["steps"])
     (other,) = lines_of(result, "A", name="swin")
@@ -94,118 +98,111 @@ def test_imitated_gpu(for_cuda, tmp_path):
     assert len(counters["ncu"]) == 2 and set(counters["ncu"][0].values()) == {3.0}
     assert all("not in this test" in line["message"] for line in lines_of(result, "E"))
     nccl = {line["variant"]: line["status"] for line in lines_of(result, "G", name="NCCL")}
-    assert nccl == {"1 rank": "ok", "1 rank: abort": "skipped", "2 ranks": "skipped"}
+    assert nccl == {"1 rank": "ok", "1 rank: abort": "ok", "2 ranks": "skipped"}
+    assert lines_of(result, "G", variant="1 rank")[0]["error"] < 1e-4
     tools = {line["tool"]: (line["status"], line["findings"]) for line in lines_of(result, "H")}
     assert tools == {"memcheck": ("ok", 0), "racecheck": ("error", 1)}
 
 
-def test_lost_rank(for_cuda, tmp_path):
-    """Rank 0 has to end when rank 1 is lost while graphs are replayed."""
+@pytest.mark.parametrize(("ranks", "code"), [(1, -signal.SIGTERM), (2, 8)])
+def test_lost_rank(for_cuda, tmp_path, ranks, code):
+    """Rank 0 has to end when it, or rank 1, is lost while graphs are replayed."""
     from gpucheck import several_ranks
     from gpucheck.journal import Journal
-    from gpucheck.report import Clock
     from gpucheck.timed_check import TimedCheck
 
     package = Package(for_cuda, tmp_path)
     check = TimedCheck(for_cuda, package, Journal(tmp_path / "result.json", {}), Clock(60))
     folders = ":".join(str(FAKES / name) for name in ("driver", "cublaslt", "cudnn", "nccl"))
     (entry,) = (entry for entry in package.manifest["timed"] if entry["name"] == "unet512-ranks")
-    program = next(program for program in entry["programs"] if program["ranks"] == 2)
-    environment = {"DOVETAIL_CUDA_PATH": folders}
-    found = several_ranks._abort(check, entry, program, environment, settle=2)
-    assert found["status"] == "ok" and "rank 0 exits with 8" in found["message"], found
+    programs = {program["ranks"]: program for program in entry["programs"]}
+    found = several_ranks._abort(check, entry, programs[ranks], {"DOVETAIL_CUDA_PATH": folders})
+    assert found["status"] == "ok" and f"rank 0 exits with {code}:" in found["message"], found
 
 
-# What is done where PyTorch is.
+def _trace_of(*kernels):
+    """A trace as Kineto writes it, of three replays: kernels in a graph, copies of an input and an output in none."""
+    copy, events = ("Memcpy DtoD (Device -> Device)", "gpu_memcpy", 80, 0), []
+    for replay in range(3):
+        at = 20000 * replay
+        for name, category, duration, graph in (copy, *((name, "kernel", 10, 5) for name in kernels), copy):
+            events.append(
+                {"ph": "X", "cat": category, "name": name, "ts": at, "dur": duration, "tid": 7,
+                 "args": {"stream": 7, "graph id": graph, "grid": [4, 1, 1], "block": [128, 1, 1]}}
+            )  # fmt: skip
+            at += duration + 1
+    return json.dumps({"traceEvents": [{"ph": "M", "name": "process_name"}, *events]})
 
 
-class _Asked:
-    """A check that was asked, with replies that are made up."""
-
-    smoke = False
-    fresh_traces = False
-
-    def __init__(self, *replies):
-        self.replies, self.requests = iter(replies), []
-
-    def iterations(self, count):
-        return count
-
-    def ask(self, do, seconds, environment=None, **request):
-        self.requests.append((do, environment or None))
-        return next(self.replies)
-
-
-STEPS = [{"step": "a", "kind": "kernel", "kernels": 2}]
-SEEN = [["kernel0", 0.0, 5.0, 7, "kernels", [], [], 1], ["kernel1", 6.0, 5.0, 7, "kernels", [], [], 1]]
+@pytest.fixture
+def with_torch(for_cuda, tmp_path):
+    """(a copy of the package in which PyTorch's work is small, variables for a run of it)."""
+    package = shutil.copytree(for_cuda, tmp_path / "package")
+    for module, old, new in (
+        ("modes", "LAYER = (1, 512, 512, 7, 3)", "LAYER = (1, 8, 8, 3, 3)"),
+        ("ceilings", "COPY_BYTES, PRODUCT = 2 << 30, 8192", "COPY_BYTES, PRODUCT = 1 << 10, 64"),
+    ):
+        file = package / "gpucheck" / f"{module}.py"
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+    shutil.copy(fake_torch.__file__, tmp_path / "torch.py")
+    (tmp_path / "trace.json").write_text(_trace_of("xmma_fprop0", "xmma_fprop1"))
+    folders = ":".join(str(FAKES / name) for name in ("driver", "cublaslt", "cudnn", "nccl"))
+    return package, {"DOVETAIL_CUDA_PATH": folders, "LD_LIBRARY_PATH": folders, "CUDA_VISIBLE_DEVICES": "0",
+                     "PYTHONPATH": str(tmp_path), "FAKE_TORCH_TRACE": str(tmp_path / "trace.json")}  # fmt: skip
 
 
-def _reply(events, status="ok", alike=True):
-    return {"status": status, "message": "", "events": events, "replays_alike": alike}
+def test_imitated_torch(with_torch, tmp_path):
+    """Every measurement that needs PyTorch, on an imitation of it: traces, ceilings, layers, cells of peers."""
+    package, found = with_torch
+    process, result = run(package, tmp_path, "--parts", "0,A,B,E,F,G", **found)
+    text = process.stdout + process.stderr
+    assert set(result["ceilings"]) == {"copy", "f32", "tf32", "f16", "bf16"}, text
+    assert result["versions"]["processors"] == 132 and result["versions"]["nccl"] == "2.30.4"
+    (engines,) = lines_of(result, "A", name="resnet50", variant="f32")
+    assert engines["joined"] == "joined" and [step["us"] for step in engines["steps"]] == [10.0, 10.0], text
+    assert (engines["device_ms"], engines["shares_us"]) == (0.02, {"convolution": 20.0})
+    assert all(step["work"]["flops"] > 0 and step["percent"] > 0 for step in engines["steps"])
+    (other,) = lines_of(result, "A", name="swin", variant="f32")
+    assert other["joined"] == "not joined" and other["device_ms"] == 0.02 and other["implementations"]
+    layers = lines_of(result, "B", peer=True)
+    assert [line["status"] for line in layers] == ["ok"] * 4 and all(line["ms"] > 0 for line in layers)
+    assert lines_of(result, "B", name="layer", variant="f32")[0]["device_us"] == 20.0
+    assert lines_of(result, "B", name="swin", variant="f32: engines")[0]["implementations"]
+    cells = {(line["name"], line["how"], line["program"]): line for line in lines_of(result, "E")}
+    for cell in (("resnet50", "CUDA graph, NCHW", "f32"), ("swin", "CUDA graph", "tf32"), ("unet512", "eager", "f32"),
+                 ("resnet50", "compile, CUDA graph", "tf32")):  # fmt: skip
+        line = cells[cell]
+        assert line["status"] == "ok" and line["ratio"] > 0 and line["autotuned"] is True, line
+        assert line["upload_ms"] > 0 and line["ours_error"] < 1e-2 and "Dovetail" in line["libraries"]
+    assert "JAX is not here" in cells["resnet50", "JAX", "f32"]["message"]
+    assert {line["device_us"] for line in lines_of(result, "F", status="ok")} == {20.0}
+    assert lines_of(result, "G", variant="f32-2-ranks")[0]["overlap"]["copies"] == 0
 
 
-def test_profiler_that_sees_no_nodes():
-    """Without nodes of graphs, a run without graphs tells."""
-    fresh, synchronous = {"GPU_CHECK_FRESH": "1"}, {"DOVETAIL_CUDA_SYNCHRONOUS": "1"}
-    check = _Asked(_reply([]), _reply([]), _reply(SEEN))
-    found, _ = profiler.joined_replay(check, {}, {}, STEPS)
-    assert found["status"] == "joined" and found["reason"] == "run without graphs"
-    assert [environment for _, environment in check.requests] == [None, fresh, synchronous]
-    # A process that sees nothing any more is one reason.
-    check = _Asked(_reply([]), _reply(SEEN), _reply(SEEN))
-    for _ in range(2):
-        found, _ = profiler.joined_replay(check, {}, {}, STEPS)
-        assert found["status"] == "joined" and found["reason"] == ""
-    assert [environment for _, environment in check.requests] == [None, fresh, fresh]
-    check = _Asked(_reply(SEEN))
-    assert profiler.joined_replay(check, {}, {}, STEPS)[0]["status"] == "joined" and len(check.requests) == 1
-    check = _Asked(_reply(SEEN, alike=False))
-    assert "replays differ" in profiler.joined_replay(check, {}, {}, STEPS)[0]["reason"]
-    check = _Asked({"status": "absent", "message": "no PyTorch"})
-    assert profiler.joined_replay(check, {}, {}, STEPS)[1]["status"] == "absent" and len(check.requests) == 1
+def test_profiler_that_crashes(with_torch, tmp_path):
+    """What is known without the profiler is there, and no part is left out."""
+    package, found = with_torch
+    process, result = run(package, tmp_path, "--parts", "A,F,G", **found | {"FAKE_TORCH_TRACE": "abort"})
+    assert process.returncode == 0, process.stdout
+    assert {statuses(result)[part] for part in "AFG"} == {"ok"}
+    for line in lines_of(result, "A", variant="f32"):
+        assert line["status"] == "ok" and line["joined"] == "by steps" and "killed by signal 6" in line["reason"]
+        assert line["implementations"] and line["start_s"] > 0 and line["bench_ms"] > 0
+    own = lines_of(result, "F", status="ok", name="softmax")
+    assert own and all(line["ms"] > 0 and "killed by signal 6" in line["profiler"] for line in own)
 
 
-def test_turns():
-    from gpucheck import timed_peers
+def test_attention_of_torch(backend, tmp_path, monkeypatch):
+    """The peers of part D, whose results are compared."""
+    from gpucheck import attention
 
-    said = []
-    sides = [(lambda: said.append("ours"), lambda: None), (lambda: said.append("peer"), lambda: None)]
-    ours, peer = timed_peers.turns(sides, rounds=2, runs=3)
-    assert len(ours) == len(peer) == 6
-    assert said == (["ours"] * 4 + ["peer"] * 4) * 2
-
-
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_translations(backend, tmp_path, library):
-    """Peers compute the same, and a model's steps compute what the model does."""
-    pytest.importorskip(library)
-    if library == "jax":
-        pytest.importorskip("jax.numpy")
-    from gpucheck import inputs, peers, probe
-
+    for name, module in fake_torch.MODULES.items():
+        monkeypatch.setitem(sys.modules, name, module)
     package = Package(timed_package.pack(tmp_path / "package", "cpu", operators=0), tmp_path / "restored")
-    for entry in package.manifest["timed"]:
-        if not entry["graph"]:
-            continue
-        graph, constants = peers.read_graph(package, entry)
-        values = inputs.generate(entry)
-        if library == "torch":
-            _, _, outputs, _ = peers.pytorch(graph, constants, values, "cpu", {})
-        else:
-            from gpucheck import jax_model
-
-            _, _, outputs, _ = jax_model.runner(graph, constants, values, "f32")
-        assert probe.compare(package, entry, outputs(), entry["programs"][0])["status"] == "ok"
-
-
-def test_cells_in_order():
-    """The package's cells come in the order that is written down."""
-    from gpucheck import timed_peers
-
-    entries = [
-        {"name": name, "programs": [{"variant": variant} for variant in ("f32", "tf32", "f16")]}
-        for name in ("swin", "unet512", "resnet50")
-    ]
-    found = [(entry["name"], how, variant) for entry, how, variant in timed_peers.cells(entries)]
-    assert found == list(timed_peers.CELLS) and 12 <= len(found) <= 16
-    assert [variant for _, how, variant in timed_peers.cells(entries[:1])] == ["f32", "tf32", "f16"]
+    (entry,) = (entry for entry in package.manifest["timed"] if entry["name"] == "attention-4k")
+    for program in entry["programs"]:
+        request = {"entry": entry, "program": program, "repetitions": 2}
+        for backend_of_torch in attention.BACKENDS[program["dtype"]]:
+            found = attention.sdpa(package, request | {"backend": backend_of_torch})
+            assert found["status"] == "ok" and found["ms"] > 0 and found["device_bytes"] == 200

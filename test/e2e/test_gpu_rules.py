@@ -110,7 +110,8 @@ def test_starved(result, verdict, reason):
 
 
 def _near(program, ours, peer, autotuned=None, **more):
-    """Both models against a peer; `autotuned` is the time in part B."""
+    """Both models against a peer; `autotuned` is the time in part B, or False where algorithms were not measured."""
+    more |= {"autotuned": autotuned is not False}
     found = [_peer(name, program, peer, ours, **more) for name in rules.CONVOLUTIONAL]
     if autotuned:
         found += [_line("B", name, f"{program} autotuned", autotuned) for name in rules.CONVOLUTIONAL]
@@ -125,15 +126,25 @@ UNEQUAL = "cuDNN 91900 here, 92000 there"
     ("make", "parts", "verdict", "reason"),
     [
         (lambda p: _near(p, 1.05, 1.0), {}, "holds", "resnet50 1.05 × CUDA graph"),
-        (lambda p: _near(p, 1.5, 1.0, autotuned=1.0), {}, "holds", "unet512 1.00 × CUDA graph"),
         (lambda p: _near(p, 1.5, 1.0), {}, "does not", "resnet50 1.50"),
+        # The time of another process is beside, and does not count.
+        (lambda p: _near(p, 1.5, 1.0, autotuned=0.9), {}, "does not", "resnet50 1.50 × CUDA graph (alone, part B: 0.9"),
+        # Nor do our times in cells of other peers.
+        (
+            lambda p: _near(p, 1.5, 1.0) + _near(p, 1.0, 3.0, how="eager"),
+            {},
+            "does not",
+            "unet512 1.50 × CUDA graph",
+        ),
+        (lambda p: _near(p, 1.5, 1.0, autotuned=False), {}, "undecided", "algorithms of ours not measured"),
+        (lambda p: _near(p, 1.05, 1.0, autotuned=False), {}, "holds", "unet512 1.05"),
         # One that is slower suffices.
         (lambda p: _near(p, 1.5, 1.0)[:1], {"E": "incomplete"}, "does not", "resnet50 1.50"),
         (lambda p: _near(p, 1.0, 1.0)[:1], {"E": "incomplete"}, "undecided", "part E late"),
         (lambda p: _near(p, 1.0, 1.0, not_comparable=UNEQUAL), {}, "undecided", UNEQUAL),
         (lambda p: _near(p, 1.0, None, status="peer failed"), {}, "undecided", "part E failed"),
         (lambda p: _near(p, 1.0, None, status="skipped"), {}, "undecided", "part E skipped"),
-        (lambda p: _near(p, None, 1.0), {"B": "failed"}, "undecided", "part B failed"),
+        (lambda p: _near(p, None, 1.0), {}, "undecided", "ours was not measured beside CUDA graph"),
     ],
 )
 def test_near_peers(rule, program, make, parts, verdict, reason):
@@ -171,6 +182,31 @@ def test_result_that_is_too_large():
     assert len(journal.bounded(data, 10_000)) <= 10_000
 
 
+def test_lines_are_short(tmp_path):
+    """The file of lines has what was tried. It loses details rather than growing beyond what can be brought back."""
+    found = journal.Journal(tmp_path / "result.json", {})
+    found.begin("B", "")
+    tried = [{"engine": "1", "status": "chosen"}]
+    untried = [{"engine": str(i), "status": "untried", "reason": "x" * 1000} for i in range(400)]
+    step = {"step": "conv", "candidates": tried + untried}
+    found.add(_line("B", "resnet50", "f32", 1.0, implementations=[step]))
+    found.add(_line("B", "unet512", "f32", 2.0, trace="x" * (1 << 19), implementations=[step | {"candidates": tried}]))
+    found.add(_line("B", "swin", "f32", 3.0, unknown="x" * (1 << 19)))
+    lines = (tmp_path / "result.jsonl").read_bytes().splitlines()
+    assert all(len(line) < 256 << 10 for line in lines)
+    first, second, third = map(json.loads, lines)
+    assert first["implementations"] == [{"step": "conv", "candidates": tried}] and "left_out" not in first
+    assert "trace" in second["left_out"] and (second["ms"], third["ms"]) == (2.0, 3.0)
+    assert third["left_out"] == ["all else"]
+    # All of them are bounded, too; the result itself is by `bounded`.
+    for _ in range(60):
+        found.add(_line("B", "resnet50", "f32", 1.0, memory="x" * 250_000))
+    found.finish()
+    assert (tmp_path / "result.jsonl").stat().st_size < 8 << 20
+    assert len((tmp_path / "result.jsonl").read_bytes().splitlines()) == 63
+    assert len(json.loads((tmp_path / "result.json").read_text())["measurements"]) == 63
+
+
 CEILINGS = {"copy": 4e12, "f32": 50e12, "tf32": 400e12, "f16": 800e12}
 
 
@@ -200,14 +236,21 @@ def _full_result():
         _line("B", "resnet50", "f32", 1.25), _line("B", "resnet50", "f16", status="differs") | {"message": "off by 3"},
         _line("C", "unet-2048", "f32", 30.0, percent=10.0, device_bytes=3 << 30),
         _line("C", "unet-4096", "f32", status="refused") | {"message": "no memory"},
-        _line("D", "attention-4k", "f32", 5.0, percent=5.0, score_bytes=1 << 30),
+        _line("D", "attention-4k", "f32", 5.0, percent=5.0, score_bytes=1 << 30, device_bytes=2 << 20),
+        _line("D", "attention-4k", "torch MATH f32", 4.0, peer=True, device_bytes=1 << 20),
+        _line("D", "attention-8k", "f32", 9.0, device_us=8000.0),
+        _line("B", "layer", "f32", 0.1, layer=True, device_us=70.0),
+        _line("B", "layer", "f32 autotuned", 0.2, layer=True),
         _line("F", "softmax", "f32", 0.2, device_us=100.0, gb_per_s=2000.0, percent=50.0),
         _line("E", "swin", "JAX, f32", status="skipped") | {"message": "JAX is not here"},
         _line("G", "halo-64k", "f32-2-ranks", 0.02, overlap={"copies_us": 8.0, "overlapped_us": 2.0}),
         H="incomplete",
     )  # fmt: skip
     result["parts"]["H"]["note"] = "time is over"
-    result["parts"]["A"]["clocks"] = {"before": {"clocks.sm": "1980"}, "after": {"clocks.sm": "1200"}}
+    idle, reasons = {"clocks.sm": "345"}, "clocks_event_reasons.active"
+    result["parts"]["0"]["clocks"] = {"before": idle, "after": {"clocks.sm": "1980", reasons: "0x0000000000000000"}}
+    hot = {"clocks.sm": "1200", reasons: "0x0000000000000024"}
+    result["parts"]["A"]["clocks"] = {"before": {"clocks.sm": "1980"}, "after": hot}
     return result | {"ceilings": CEILINGS, "versions": {"device": "NVIDIA H100", "processors": 132}}
 
 
@@ -232,13 +275,17 @@ def test_losses():
 def test_page():
     text = page.page(_full_result())
     wanted = (
-        "# Ten minutes on NVIDIA H100", "f32 50 TFLOP/s", "1200 MHz (after A) to 1980 MHz",
+        "# Ten minutes on NVIDIA H100", "f32 50 TFLOP/s",
+        "1200 MHz (after A, power cap and temperature) to 1980 MHz",
         "differs: B resnet50 f16: off by 3",
         "refused: C unet-4096 f32: no memory", "Part H incomplete: time is over",
         "1 not measured: JAX is not here",
         f"Not comparable, 2 cells (resnet50 CUDA graph, tf32, ...): {UNEQUAL}", "1 CUDA graph (not comparable)",
         "| resnet50 | 1.25 | - | - | - | differs |", "30, 3072 MiB, 10 %", "100, 2000 GB/s, 50 %", "25 % of 8 µs",
         "| R1 |", "NCHW staging and autotune first",
+        # Times of the device, and those that are not.
+        "| attention-4k | 5 (host), 2 MiB, 5 % | 4, 1 MiB |", "| attention-8k | 8 |", "of any rank",
+        "torch NCHW deterministic 50.0 µs, f32 70.0 µs, f32 autotuned 200.0 µs (host)", "without inputs",
     )  # fmt: skip
     for piece in wanted:
         assert piece in text, piece
