@@ -21,9 +21,13 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Whether a loop or dimension is split over all of these axes.
-static bool isSplitOver(DimShardingAttr dim, ArrayRef<StringAttr> axes) {
-  return llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(dim.getAxes(), axis); });
+/// Whether a loop or dimension is split over all of these axes. If it is split over no others, its cuts must be stated
+/// ones, of `cuts`, or follow from these.
+static bool isSplitAs(DimShardingAttr dim, ArrayRef<StringAttr> axes, ArrayRef<CutFamilies::Cuts> cuts) {
+  ArrayRef<StringAttr> own = dim.getAxes();
+  if (own.size() > axes.size())
+    return llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(own, axis); });
+  return llvm::any_of(cuts, [&](const CutFamilies::Cuts &each) { return each.isStated && each.sharding == dim; });
 }
 
 std::vector<AssignmentProblem::Departure> AssignmentProblem::findDepartures() {
@@ -36,7 +40,8 @@ std::vector<AssignmentProblem::Departure> AssignmentProblem::findDepartures() {
     // Several dimensions may follow, such as queries and keys of scores: one of them is split.
     auto follows = [&](unsigned place, ArrayRef<DimShardingAttr> dims) {
       return llvm::any_of(llvm::enumerate(dims), [&](auto entry) {
-        return followers.contains(place + entry.index()) && isSplitOver(entry.value(), axes);
+        unsigned own = place + entry.index();
+        return followers.contains(own) && isSplitAs(entry.value(), axes, families.get(own, axes));
       });
     };
     for (const auto &[value, computed] : sources) {
