@@ -22,18 +22,49 @@ class Journal:
     """Has the interface of `report.Report` for parts, and keeps measurements as lines."""
 
     def __init__(self, path, heading):
-        self.path = pathlib.Path(path)
-        self.lines_path = self.path.with_suffix(".jsonl")
-        self.log_path = self.path.with_suffix(".log.xz")
+        self.path, self.lines_path, self.log_path = files(path)
         self.start = time.monotonic()
         self.data = dict(heading, schema=SCHEMA, complete=False, parts={}, measurements=[])
         self._part, self._lines = None, open(self.lines_path, "wb")
-        self._logs = []
+        self._logs, self._told, self._name = [], b"", ""
+        self.tell()
+
+    @property
+    def part(self):
+        """The name of the part that runs."""
+        return self._name
+
+    def tell(self):
+        """Writes what is known of the run as a line, unless it was written: nothing else is left of a killed run."""
+        heading = {key: value for key, value in self.data.items() if key not in ("parts", "measurements")}
+        encoded = json.dumps({"heading": True} | heading, default=str).encode() + b"\n"
+        if encoded != self._told and self._lines.tell() + len(encoded) < MOST_LINES_BYTES:
+            self._told = encoded
+            self._lines.write(encoded)
+            self._lines.flush()
 
     def begin(self, part, title):
         self._part = self.data["parts"].setdefault(part, {"title": title, "status": "ok", "note": ""})
         self._name = part
         print(f"\n== {part}: {title}", flush=True)
+
+    def resume(self, part):
+        """A part that had too little time goes on."""
+        self._part, self._name = self.data["parts"][part], part
+        self._part["note"] = ""
+        if self._part["status"] == "incomplete":
+            self._part["status"] = "ok"
+        print(f"\n== {part}, with the time that is left", flush=True)
+
+    def replaces(self, row):
+        """Whether a row of a part that goes on is news. A measurement without an end gives its place to the row."""
+        key = (self._name, row["name"], row.get("variant", ""))
+        measurements = self.data["measurements"]
+        same = [m for m in measurements if (m["part"], m["name"], m["variant"]) == key]
+        if any(m["status"] != "unfinished" for m in same):
+            return False
+        self.data["measurements"] = [m for m in measurements if m not in same]
+        return True
 
     def _write_line(self, line):
         """Appends a line to the file of lines: without candidates that nobody tried, and not too long."""
@@ -52,7 +83,9 @@ class Journal:
         if line["status"] in ("differs", "error"):
             self._part["status"] = "failed"
         said = f"{line['ms']:.4g} ms" if line.get("ms") is not None else line["message"]
-        print(f"  {line['status']:<10} {line['name']} {line['variant']}: {said[:200]}", flush=True)
+        if not said and line.get("error") is not None:
+            said = f"off by {line['error']:.2g} at most"
+        print(f"  {line['status']:<10} {titled(line)}{f': {said[:200]}' if said else ''}", flush=True)
 
     def say(self, status, note):
         """The part ends so: "skipped", "incomplete" or "failed". A part that failed stays so."""
@@ -80,6 +113,17 @@ class Journal:
             room -= len(data) + len(name)
             logs += f"\n==> {name}\n".encode() + data
         _write(self.log_path, lzma.compress(logs, preset=0))
+
+
+def files(path):
+    """The paths of a result, of its lines and of its log."""
+    path = pathlib.Path(path)
+    return path, path.with_suffix(".jsonl"), path.with_suffix(".log.xz")
+
+
+def titled(line):
+    """The name and the variant of a measurement, as far as it has them."""
+    return " ".join(filter(None, (line.get("name"), line.get("variant"))))
 
 
 def _write(path, data):

@@ -40,6 +40,14 @@ _OF_THE_SYSTEM = re.compile(
 class PackError(Exception):
     """Why there is no package."""
 
+    code = 1
+
+
+class UsageError(PackError):
+    """The command names something that is not there."""
+
+    code = 2
+
 
 def _libraries(binary):
     """The shared libraries that a file needs, but for the system's."""
@@ -261,7 +269,7 @@ def pack(arguments):
     makers = contents.model_makers()
     for name in arguments.models or ():
         if name not in makers:
-            raise PackError(f"there is no model '{name}'; there are {', '.join(makers)}")
+            raise UsageError(f"--models: there is no model '{name}'; there are {', '.join(makers)}")
     chosen = arguments.models if arguments.models is not None else list(makers)
     contents.require_fetched(chosen)
     packed = output.name.endswith(".tar.xz")

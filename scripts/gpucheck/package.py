@@ -180,8 +180,15 @@ class PackageWriter:
     def close(self, manifest):
         self._store.close()
         blocks = [block["stored"] for block in self._blocks]
+        manifest |= {"script": self._script()}
         manifest |= {"version": VERSION, "tensors": self._tensors, "blocks": blocks, "files": self._files}
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+    def _script(self):
+        """The files of Python that `run` needs, as far as they are in the folder."""
+        found = (file.relative_to(self.folder) for file in self.folder.rglob("*.py"))
+        return sorted(str(name) for name in found if name.parts[0] != "files")
 
 
 class Package:
@@ -243,7 +250,11 @@ class Package:
         return _repeated(self._stored(self.manifest["blocks"][entry["block"]]), entry["phase"], entry["bytes"])
 
     def _stored(self, entry):
-        with open(self.folder / "tensors.bin", "rb") as store:
+        try:
+            store = open(self.folder / "tensors.bin", "rb")
+        except OSError as error:
+            raise DamagedPackage(f"tensors.bin is missing from {self.folder}; unpack the package again") from error
+        with store:
             store.seek(entry["offset"])
             return _decode(entry["levels"], store.read(entry["stored"]), entry["bytes"])
 

@@ -3,10 +3,12 @@
 
 import collections
 import json
+import math
 import pathlib
 
+from .journal import SCHEMA, titled
 from .losses import losses
-from .report import CLOCK_REASONS
+from .report import CLOCK_REASONS, FOR_CPUS
 from .report import number as _number
 from .rules import all_peer_cells, decide, lines, timed
 
@@ -17,15 +19,66 @@ _MODES = ("f32", "f32 autotuned", "tf32", "tf32 autotuned", "f16")
 def read(path):
     """A result: the file that a run wrote at its end, or the lines (.jsonl) of one that was killed. ValueError."""
     text = pathlib.Path(path).read_text()
-    if str(path).endswith(".jsonl"):
-        measurements = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
-        names = dict.fromkeys(line["part"] for line in measurements)
-        parts = {name: {"title": "", "status": "incomplete", "note": "the run was killed"} for name in names}
-        return {"complete": False, "parts": parts, "measurements": measurements}
-    result = json.loads(text)
+    result = _of_lines(text) if str(path).endswith(".jsonl") else _parsed(text)
     if not isinstance(result, dict) or not {"parts", "measurements"} <= result.keys():
         raise ValueError("it has no measurements")
+    if result.get("schema") != SCHEMA:
+        raise ValueError(f"its schema is {result.get('schema')}, and this script reads {SCHEMA}")
+    _check_parts(result["parts"])
+    if not isinstance(result["measurements"], list):
+        raise ValueError("its measurements are no list")
+    for number, line in enumerate(result["measurements"], 1):
+        _check_line(line, f"measurement {number}")
     return result
+
+
+def _parsed(text):
+    """JSON; a number that is not finite is none."""
+    number = lambda text: value if math.isfinite(value := float(text)) else None
+    return json.loads(text, parse_constant=lambda _: None, parse_float=number)
+
+
+def _of_lines(text):
+    """The result of a run that was killed: the last heading counts, and the last word about a measurement."""
+    result, found = {"schema": SCHEMA}, []
+    for line in text.splitlines():
+        if not line.endswith("}"):
+            continue
+        line = _parsed(line)
+        if isinstance(line, dict) and line.pop("heading", False):
+            result |= line
+            continue
+        _check_line(line, f"measurement {len(found) + 1}")
+        key = lambda line: (line["part"], line["name"], line["variant"])
+        found = [m for m in found if m["status"] != "unfinished" or key(m) != key(line)] + [line]
+    names = dict.fromkeys(line["part"] for line in found)
+    parts = {name: {"title": "", "status": "incomplete", "note": "the run was killed"} for name in names}
+    return result | {"complete": False, "parts": parts, "measurements": found}
+
+
+#: Numbers of a measurement, where it has them.
+_NUMBERS = ("ms", "min_ms", "error", "ours_ms", "ratio", "percent", "device_us", "device_ms", "device_bytes",
+            "gb_per_s", "score_bytes")  # fmt: skip
+
+
+def _check_parts(parts):
+    if not isinstance(parts, dict):
+        raise ValueError("its parts are not named")
+    for name, part in parts.items():
+        if not isinstance(part, dict) or not all(isinstance(part.get(key), str) for key in ("status", "note")):
+            raise ValueError(f"part {name} has no status and note")
+
+
+def _check_line(line, what):
+    """ValueError unless a measurement says what it is, and its numbers are numbers."""
+    if not isinstance(line, dict):
+        raise ValueError(f"{what} is none")
+    for key in ("part", "name", "variant", "status", "message"):
+        if not isinstance(line.get(key), str):
+            raise ValueError(f"{what} has no text as {key}")
+    for key in _NUMBERS:
+        if not isinstance(line.get(key), int | float | None):
+            raise ValueError(f"{what}: {key} is no number")
 
 
 def _cell(text):
@@ -46,7 +99,12 @@ def _heading(result):
     libraries |= {f"PyTorch's {k}": versions[k] for k in ("torch", "cuda", "cudnn", "nccl") if versions.get(k)}
     yield f"# Ten minutes on {name}"
     yield ""
-    yield f"{result.get('started', '')}, Dovetail {result.get('dovetail', '?')}, {_number(result.get('seconds'))} s."
+    if result.get("target") == "cpu":
+        yield f"**{FOR_CPUS}**"
+        yield ""
+    seconds = f"{_number(result['seconds'])} s" if result.get("seconds") is not None else ""
+    about = (result.get("started"), f"Dovetail {result.get('dovetail', '?')}", seconds)
+    yield ", ".join(filter(None, about)) + "."
     cards = result.get("machine", {}).get("nvidia-smi", [])
     for line in cards if isinstance(cards, list) else [cards]:
         yield f"Card: {line}."
@@ -94,26 +152,48 @@ def _reasons(text):
 
 def _faults(result):
     """What is wrong, the worst first."""
-    order = {"differs": 0, "error": 1, "peer failed": 2, "refused": 3, "unfinished": 4}
-    found = [m for m in result["measurements"] if m["status"] in order]
-    found.sort(key=lambda line: order[line["status"]])
+    wrong = [*_parts_that(result, "failed"), *_lines_that(result, "differs", "error", "peer failed")]
+    compared = sum(line["status"] == "ok" and line["part"] not in ("devices", "smoke")
+                   for line in result["measurements"])  # fmt: skip
     yield "## What is wrong"
     yield ""
+    yield from wrong
+    if not wrong and not compared:
+        yield "Nothing was compared."
+    elif not wrong:
+        yield f"Nothing: all {compared} results that were compared are right."
+    yield ""
+
+
+def _not_measured(result):
+    """What there was no time, no memory or no library for."""
+    found = [*_parts_that(result, "incomplete"), *_lines_that(result, "refused", "unfinished")]
+    skipped = collections.Counter(m["message"] for m in result["measurements"] if m["status"] == "skipped")
+    found += [f"* {count} not measured: {reason[:120]}" for reason, count in skipped.most_common(MOST_SKIPPED)]
     if not result.get("complete", True):
-        yield "* The run was ended before its end."
+        found.insert(0, "* The run was ended before its end.")
+    if found:
+        yield "## What was not measured"
+        yield ""
+        yield from found
+        yield ""
+
+
+def _parts_that(result, status):
+    """Lines about the parts that ended so."""
     for name, part in result["parts"].items():
-        if part["status"] in ("failed", "incomplete") and part["note"]:
-            yield f"* Part {name} {part['status']}: {part['note'][:200]}"
+        if part["status"] == status:
+            yield f"* Part {name} {status}{f': {note[:200]}' if (note := part['note']) else ''}"
+
+
+def _lines_that(result, *statuses):
+    """Lines about measurements that ended so, in the order of `statuses`."""
+    found = [m for m in result["measurements"] if m["status"] in statuses]
+    found.sort(key=lambda line: statuses.index(line["status"]))
     for line in found[:MOST_FAULTS]:
-        yield f"* {line['status']}: {line['part']} {line['name']} {line['variant']}: {line['message'][:160]}"
+        yield f"* {line['status']}: {line['part']} {titled(line)}: {line['message'][:160]}"
     if len(found) > MOST_FAULTS:
         yield f"* And {len(found) - MOST_FAULTS} more."
-    skipped = collections.Counter(m["message"] for m in result["measurements"] if m["status"] == "skipped")
-    for reason, count in skipped.most_common(MOST_SKIPPED):
-        yield f"* {count} not measured: {reason[:120]}"
-    if not found and all(part["status"] in ("ok", "skipped") for part in result["parts"].values()):
-        yield "Nothing: all results are right."
-    yield ""
 
 
 def _rules(result):
@@ -149,7 +229,8 @@ def _models(result):
         return
     yield "## Times of one replay, ms"
     yield ""
-    yield result.get("not measured", "") + " Ratios are of our time to the peer's, in turns in one process."
+    ratios = "Ratios are of our time to the peer's, in turns in one process."
+    yield " ".join(filter(None, (result.get("not measured"), ratios)))
     yield "Ours includes copies of inputs and outputs on the device."
     yield ""
     rows = []
@@ -185,15 +266,22 @@ def _best(line):
 def _time_of(line):
     if line is None:
         return "-"
-    return _number(line["ms"]) if line["status"] == "ok" and line.get("ms") else line["status"]
+    return _number(line.get("ms")) if line["status"] == "ok" else line["status"]
 
 
 #: Parts of which each entry has a row, with a column for each variant of its programs.
 _OTHERS = {
-    "C": "Large models: ms, MiB of the device",
-    "D": "Attention: ms of the device, MiB of the device",
-    "F": "Own kernels: µs of the device, GB/s, % of the ceiling",
-    "G": "Ranks on one GPU: ms, how much of the copies overlaps with kernels of any rank",
+    "C": "Large models: ms",
+    "D": "Attention: ms of the device",
+    "F": "Own kernels: µs of the device",
+    "G": "Ranks on one GPU: ms",
+}
+#: What else a cell may have, by the key of a measurement.
+_ELSE = {
+    "gb_per_s": "GB/s",
+    "device_bytes": "MiB of the device",
+    "percent": "% of the ceiling",
+    "overlap": "how much of the copies overlaps with kernels of any rank",
 }
 #: How bytes are counted.
 _OF_SESSION = "MiB are those that the device has less once a program has started: weights, workspaces, code."
@@ -216,7 +304,8 @@ def _others(result):
         columns = list(dict.fromkeys(line["variant"] for line in found))
         if not found:
             continue
-        yield f"## {title}"
+        more = [what for key, what in _ELSE.items() if any(line.get(key) for line in timed(found))]
+        yield f"## {', '.join([title, *more])}"
         yield ""
         rows = []
         for name in dict.fromkeys(line["name"] for line in found):
@@ -231,7 +320,7 @@ def _others(result):
 def _with_details(line):
     """A cell: the time, and what else the part measures."""
     if line["status"] != "ok" or not line.get("ms"):
-        return line["status"]
+        return _time_of(line)
     said = [_time_of(line)]
     if line["part"] == "D":
         ms, host = device_ms(line)
@@ -250,6 +339,6 @@ def _with_details(line):
 
 def page(result):
     """The page as Markdown."""
-    sections = (_heading, _faults, _rules, _losses, _models, _others)
+    sections = (_heading, _faults, _not_measured, _rules, _losses, _models, _others)
     text = "\n".join(line for section in sections for line in section(result))
     return text.rstrip() + "\n"

@@ -48,3 +48,5 @@ TIMED_PARTS = {
     "H": Part("single operators, and compute-sanitizer over the programs of F", "sanitized:sanitized", 40),
 }
 TIMED_SECONDS = 560
+#: Less is taken for a mistake.
+LEAST_SECONDS = 10

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`run --profile ten-minutes`: a smoke, then timed parts with a deadline each, and an end that no process can delay."""
 
-import signal
 import sys
 import tempfile
 import time
 import traceback
 
 from .ceilings import clocks
-from .journal import Journal
+from .journal import Journal, titled
 from .package import DamagedPackage, Package
 from .parts import TIMED_PARTS
 from .processes import Watchdog
-from .report import Clock
-from .run import NO_DEVICE, Interrupted, find_devices, interrupt, machine
+from .report import FOR_CPUS, Clock
+from .run import NO_DEVICE, Interrupted, find_devices, handle_signals, ignore_signals, machine
 from .timed_check import TimedCheck
 
 #: Seconds of the smoke in all, of one of its parts, and for writing the result.
@@ -41,12 +40,18 @@ class SmokeReport:
         errors = [row for row in self.rows if row["status"] == "error"]
         if not errors or any(row["status"] in ("ok", "differs") for row in self.rows):
             return ""
-        return f"{errors[0].get('name', '')} {errors[0].get('variant', '')}: {errors[0]['message']}".strip()
+        return f"{titled(errors[0])}: {errors[0]['message']}"
 
 
 def check_files(package):
     """DamagedPackage unless all files are there, as large as `pack` wrote them. Contents are verified when read."""
     tensors = package.manifest["tensors"]
+    store = package.folder / "tensors.bin"
+    if not store.exists():
+        raise DamagedPackage(f"tensors.bin is missing from {package.folder}; unpack the package again")
+    entries = [entry for entry in (*tensors, *package.manifest["blocks"]) if entry and "stored" in entry]
+    if store.stat().st_size < max((entry["offset"] + entry["stored"] for entry in entries), default=0):
+        raise DamagedPackage(f"tensors.bin in {package.folder} is damaged; unpack the package again")
     for name, entry in package.manifest["files"].items():
         expected = entry["bytes"] - sum(tensors[number]["bytes"] for _, number in entry["holes"])
         path = package.folder / "files" / name
@@ -72,10 +77,10 @@ def _try(check, name, part):
     """Runs a part once, with one iteration; returns why it failed, or nothing."""
     report = SmokeReport(check.report)
     journal, check.report, check.smoke = check.report, report, True
-    start = time.monotonic()
+    start, damage = time.monotonic(), check.damage
     try:
         part.run(check)
-        failure = report.failure()
+        failure = report.failure() if check.damage == damage else check.damage
     except (Interrupted, DamagedPackage):
         raise
     except Exception as error:
@@ -115,40 +120,70 @@ def _smoke(check, chosen, watchdog):
     return failed
 
 
+#: Parts that had too little time go on where so many seconds are left.
+LEAST_AGAIN_SECONDS = 2
+
+
 def _run_parts(check, chosen, failed, watchdog):
+    """All parts in their order, each for its share of time. Then those go on that had too little."""
+    _one_after_another(check, chosen, failed, watchdog)
+    parts, check.again = chosen, True
+    while not check.damage and check.clock.left() > LEAST_AGAIN_SECONDS:
+        entries = check.report.data["parts"]
+        goes_on = lambda name: name in check.unfinished and "trace" not in entries[name]
+        parts = {name: part for name, part in parts.items() if goes_on(name)}
+        ended = check.ended_jobs
+        check.unfinished.clear()
+        _one_after_another(check, parts, {}, watchdog)
+        if check.ended_jobs == ended:
+            break
+
+
+def _one_after_another(check, parts, failed, watchdog):
     journal, clock = check.report, check.clock
-    weights = {name: part.weight for name, part in chosen.items() if name not in failed}
-    before = clocks(check)
-    for name, part in chosen.items():
-        journal.begin(name, part.title)
-        entry = journal.data["parts"][name]
+    weights = {name: part.weight for name, part in parts.items() if name not in failed}
+    before = clocks(check) if parts else None
+    for name, part in parts.items():
+        if check.again:
+            journal.resume(name)
+        else:
+            journal.begin(name, part.title)
         if name in failed:
             journal.say("failed", f"in the smoke: {failed[name]}")
             continue
+        entry = journal.data["parts"][name]
         clock.enter(weights[name], sum(weights.values()))
         del weights[name]
         watchdog.watch(clock.part_end)
         start = time.monotonic()
-        try:
-            if not check.on_gpu and part.needs_gpu:
-                journal.say("skipped", "it needs a GPU")
-            elif clock.left() < 1:
-                journal.say("incomplete", "time is over: nothing of it was reached")
-            else:
-                part.run(check)
-        except Interrupted:
-            journal.say("failed", "the check was ended from outside")
-            raise
-        except DamagedPackage as error:
-            check.damage = str(error)
-            journal.say("failed", str(error))
-        except Exception as error:
-            entry["trace"] = traceback.format_exc()
-            journal.say("failed", f"{type(error).__name__}: {error}")
+        _run_part(check, part, entry)
         _settle(check, watchdog)
-        entry["seconds"] = round(time.monotonic() - start, 2)
+        entry["seconds"] = round(entry.get("seconds", 0) + time.monotonic() - start, 2)
         after = clocks(check)
         entry["clocks"], before = {"before": before, "after": after}, after
+        journal.tell()
+
+
+def _run_part(check, part, entry):
+    """One part, whatever becomes of it."""
+    journal = check.report
+    try:
+        if not check.on_gpu and part.needs_gpu:
+            journal.say("skipped", "it needs a GPU")
+        elif check.clock.left() < 1:
+            check.unfinished.add(journal.part)
+            journal.say("incomplete", "time is over: nothing of it was reached")
+        else:
+            part.run(check)
+    except Interrupted:
+        journal.say("failed", "the check was ended from outside")
+        raise
+    except DamagedPackage as error:
+        check.damage = str(error)
+        journal.say("failed", str(error))
+    except Exception as error:
+        entry["trace"] = traceback.format_exc()
+        journal.say("failed", f"{type(error).__name__}: {error}")
 
 
 def _logs(check):
@@ -158,8 +193,7 @@ def _logs(check):
 
 def run(folder, arguments):
     """The command `run` with the profile ten-minutes; returns the exit code."""
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
+    handle_signals()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
         package = Package(folder, restored)
@@ -173,6 +207,8 @@ def run(folder, arguments):
         check.warm_up()
         watchdog = Watchdog(check.processes, begin + arguments.seconds)
         ended = ""
+        if not check.on_gpu:
+            print(FOR_CPUS, flush=True)
         try:
             journal.begin("devices", "devices")
             check_files(package)
@@ -182,6 +218,7 @@ def run(folder, arguments):
                 journal.finish()
                 print(f"gpu-check: error: {reason}", file=sys.stderr)
                 return NO_DEVICE
+            journal.tell()
             check.wait_for_warm_up()
             chosen = {name: TIMED_PARTS[name] for name in TIMED_PARTS if name in arguments.parts}
             failed = _smoke(check, chosen, watchdog)
@@ -192,6 +229,7 @@ def run(folder, arguments):
         except DamagedPackage as error:
             check.damage = str(error)
         finally:
+            ignore_signals()
             watchdog.stop()
             check.end_all()
         _logs(check)
@@ -209,4 +247,7 @@ def _end(journal, check, ended):
     if check.damage:
         print(f"gpu-check: error: {check.damage}", file=sys.stderr)
         return 7
+    if not any(line["status"] == "ok" and line["part"] in TIMED_PARTS for line in journal.data["measurements"]):
+        print("gpu-check: error: nothing was compared: no measurement of any part is ok", file=sys.stderr)
+        return 1
     return 1 if ended or any(part["status"] == "failed" for part in journal.data["parts"].values()) else 0

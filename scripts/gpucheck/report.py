@@ -1,15 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a check found: a JSON file that is whole at any moment, tables, and the time that is left."""
 
+import contextlib
 import json
+import math
 import os
 import pathlib
 import sys
 import time
 
-
+#: What a run and its page say first of a package that tests the script.
+FOR_CPUS = "This package is for CPUs: sizes are small stand-ins."
 #: The field of nvidia-smi with bits that say why clocks are lower than they could be.
 CLOCK_REASONS = "clocks_event_reasons.active"
+
+
+class Lasting:
+    """A stream for people, who may go away: text that cannot be written is lost, and the check goes on."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def write(self, text):
+        try:
+            return self._stream.write(text)
+        except OSError:
+            self._lose()
+            return len(text)
+
+    def flush(self):
+        try:
+            self._stream.flush()
+        except OSError:
+            self._lose()
+
+    def _lose(self):
+        """Sends the rest to nowhere: Python flushes the stream once more when it ends, and must not fail then."""
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+
+def keep_printing():
+    """From now on, printing cannot end this process."""
+    for name in ("stdout", "stderr"):
+        if stream := getattr(sys, name):
+            stream.reconfigure(errors="replace")
+            setattr(sys, name, Lasting(stream))
 
 
 class Clock:
@@ -19,14 +60,17 @@ class Clock:
         self.start = time.monotonic()
         self.end = self.start + seconds
         self.part_end = self.end
+        #: Seconds of the part that runs.
+        self.share = seconds
 
     def enter(self, weight, weights_left):
         """A part begins: it gets its share of what is left; `weights_left` includes its own."""
-        self.part_end = time.monotonic() + self.left() * weight / weights_left
+        self.limit(self.left() * weight / weights_left)
 
     def limit(self, seconds):
         """What begins now gets so many seconds, of those that are left."""
-        self.part_end = time.monotonic() + min(seconds, self.left())
+        self.share = min(seconds, self.left())
+        self.part_end = time.monotonic() + self.share
 
     def left(self):
         return max(0.0, self.end - time.monotonic())
@@ -116,4 +160,6 @@ def table(header, rows):
 
 def number(value, digits=3):
     """A number with few digits, and a dash for none."""
-    return "-" if value is None else f"{value:.{digits}g}" if abs(value) < 1000 else f"{value:.0f}"
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.{digits}g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a result decides about the next work on GPUs. Pure functions over the result of a run."""
 
+from .journal import titled
+
 HOLDS, DOES_NOT, UNDECIDED = "holds", "does not", "undecided"
 #: Why a measurement that is there has no time, by its status.
 _REASONS = {"unfinished": "late", "skipped": "skipped", "refused": "skipped"}
@@ -22,13 +24,19 @@ def timed(found):
 
 
 def undecided(result, part, found=(), reason=""):
-    """Why a part does not say: "part X late", "failed" or "skipped"."""
-    state = next((_REASONS.get(line["status"], "failed") for line in found if line["status"] != "ok"), None)
+    """Why a part does not say: "part X late", "failed" or "skipped"; or what it lacks, where it ran."""
+    status = result["parts"].get(part, {}).get("status", "skipped")
+    missing = next((line for line in found if line["status"] != "ok"), None)
+    if missing and missing["status"] == "skipped" and status != "skipped":
+        is_peer = missing.get("peer") or missing.get("how")
+        lacks = ("JAX" if missing.get("how") == "JAX" else "PyTorch") if is_peer else titled(missing)
+        detail = f" ({missing['message']})" if missing["message"] else ""
+        return UNDECIDED, f"part {part}: no {lacks}{detail}"
+    state = missing and _REASONS.get(missing["status"], "failed")
+    if state is None and status == "ok" and result.get("complete", True):
+        return UNDECIDED, f"part {part}: {reason or 'not measured'}"
     if state is None:
-        status = result["parts"].get(part, {}).get("status", "skipped")
-        state = {"incomplete": "late", "failed": "failed"}.get(status, "skipped")
-        if status == "ok" and not result.get("complete", True):
-            state = "late"
+        state = {"incomplete": "late", "failed": "failed", "ok": "late"}.get(status, "skipped")
     detail = f" ({reason})" if reason else ""
     return UNDECIDED, f"part {part} {state}{detail}"
 
@@ -54,7 +62,7 @@ def post_operations(result):
     found = {}
     for name in CONVOLUTIONAL:
         for line in timed(lines(result, "A", name=name, variant="f32")):
-            if line["joined"] != "by steps" and line.get("device_ms"):
+            if line.get("joined", "by steps") != "by steps" and line.get("device_ms"):
                 found[name] = line["shares_us"].get("post-operations", 0) / (1000 * line["device_ms"])
     said = ", ".join(f"{name} {100 * share:.1f} %" for name, share in found.items())
     if any(share > POST_OPS for share in found.values()):
@@ -73,7 +81,7 @@ def starved(result):
     if not timed(found):
         return undecided(result, "A", found)
     line = timed(found)[0]
-    if line["joined"] == "by steps":
+    if line.get("joined", "by steps") == "by steps":
         return undecided(result, "A", reason="no kernels were seen")
     share = line["shares_us"].get("convolution", 0) / (1000 * line["ms"])
     return _verdict(share >= STARVED, f"convolutions take {100 * share:.0f} % of {line['ms']:.3g} ms")

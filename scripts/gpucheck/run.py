@@ -246,14 +246,31 @@ def _summarize(report):
     return 0 if good else 1
 
 
+#: A terminal that is closed ends a check as a limit does.
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def ignore_signals():
+    """From now on, the check ends by itself: no signal may interrupt it while it writes its result."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def handle_signals():
+    """Signals end the check in order. With `nohup` it outlives its terminal."""
+    for number in _SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
+
+
 def interrupt(number, frame):
+    ignore_signals()
     raise Interrupted(signal.Signals(number).name)
 
 
 def run(folder, arguments):
     """The command `run`; returns the exit code."""
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
+    handle_signals()
     with tempfile.TemporaryDirectory(prefix="gpu-check-", ignore_cleanup_errors=True) as restored:
         package = Package(folder, restored)
         package.require(package.manifest["runtime"])

@@ -33,7 +33,8 @@ def sanitized(check):
 def _operators(check):
     """Compares all cases, several at a time."""
     cases = check.manifest["operators"][: 1 if check.smoke else None]
-    row = lambda worker, case: {"name": case["name"], "variant": "operator", **evaluate_case(check, worker, case)}
+    by = lambda case: "operator, by a library" if case["libraries"] else "operator, by our kernels"
+    row = lambda worker, case: {"name": case["name"], "variant": by(case), **evaluate_case(check, worker, case)}
     if cases:
         check.distribute(cases, 1, row, lambda case: case["name"])
     check.close_workers()

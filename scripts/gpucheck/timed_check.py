@@ -38,6 +38,12 @@ class TimedCheck(Check):
         self.fresh_traces, self.trace_failures = False, []
         #: What `ceilings.versions` replied while the package was read.
         self.versions = {}
+        #: Parts that had too little time, and how many of their jobs have an end.
+        self.unfinished, self.ended_jobs = set(), 0
+        #: Whether parts go on that had too little time.
+        self.again = False
+        #: {(part, names of jobs): {index: whether the job has an end}}; a job that never began is not there.
+        self._jobs, self._before = {}, 0
         self._warming = None
         self._probes = {}
         self._saved = {}
@@ -53,14 +59,62 @@ class TimedCheck(Check):
         return 1 if self.smoke else count
 
     def each(self, jobs, name, least=3, size=lambda job: 1):
-        """As `Check.each`. A smoke takes the smallest job only. Programs for CPUs are small and need less time."""
+        """As `Check.each`. A smoke takes the smallest job only. Programs for CPUs are small and need less time.
+
+        A part with little time begins jobs all the same. One that goes on is given what has no end yet.
+        """
         if self.smoke:
-            jobs = sorted(jobs, key=_size)[:1]
-        yield from super().each(jobs, name, 0.5 if self.smoke or not self.on_gpu else least, size)
+            yield from super().each(sorted(jobs, key=_size)[:1], name, 0.5, size)
+            return
+        ended, pairs = self._left(jobs, name)
+        least = min(least, max(0.5, self.clock.share / 4)) if self.on_gpu else 0.5
+        for index, job in super().each(pairs, lambda pair: name(pair[1]), least, lambda pair: size(pair[1])):
+            ended[index], before = False, self._unfinished
+            yield job
+            ended[index] = self._unfinished == before
+            self.ended_jobs += ended[index]
+
+    def distribute(self, jobs, gpus, function, name, least=3):
+        """As `Check.distribute`, of the jobs that have no end yet."""
+        if self.smoke:
+            super().distribute(jobs, gpus, function, name, least)
+            return
+        ended, pairs = self._left(jobs, name)
+
+        def work(worker, pair):
+            index, job = pair
+            ended[index] = False
+            row = function(worker, job)
+            ended[index] = row["status"] != "late"
+            return row
+
+        super().distribute(pairs, gpus, work, lambda pair: name(pair[1]), least if self.on_gpu else 0.5)
+        self.ended_jobs += sum(ended.get(index, False) for index, _ in pairs)
+
+    def _left(self, jobs, name):
+        """({index: whether the job has an end}, [(index, job)] without an end): first those that never began."""
+        ended = self._jobs.setdefault((self.report.part, *map(name, jobs)), {})
+        pairs = [(index, job) for index, job in enumerate(jobs) if not ended.get(index)]
+        self._before = len(jobs) - len(pairs)
+        return ended, sorted(pairs, key=lambda pair: pair[0] in ended)
+
+    def _tell_unfinished(self, total):
+        if self._unfinished and not self.smoke:
+            self.unfinished.add(self.report.part)
+        super()._tell_unfinished(total + (0 if self.smoke else self._before))
+
+    def _tell_damage(self, row):
+        """The reason of the part is the damage, not what follows from it."""
+        row["message"] = row["message"].partition("DamagedPackage: ")[2]
+        if not self.damage:
+            self.damage = row["message"]
+            self.report.say("failed", self.damage)
 
     def add(self, row):
+        if self.again and not self.report.replaces(row):
+            return
         if "DamagedPackage: " in row.get("message", ""):
-            self.damage = self.damage or row["message"].partition("DamagedPackage: ")[2]
+            self._tell_damage(row)
         if row["status"] == "absent":
             row["status"] = "skipped"
         if "killed by signal 9" in row.get("message", "") and self.clock.part_left() < 0.1:

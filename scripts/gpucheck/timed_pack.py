@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from . import expected, timed_contents, timed_models
 from .package import pack_executable
-from .pack import PackError, Packer, archived, copy_runtime, graph_of, heading, largest, progress
+from .pack import PackError, Packer, UsageError, archived, copy_runtime, graph_of, heading, largest, progress
 
 MOST_BYTES = 54 << 20
 NAME = "gpu-check-ten-minutes"
@@ -91,7 +91,9 @@ def _chosen(arguments):
     found = {timed.name: timed for timed in timed_contents.timed(arguments.target)}
     for name in arguments.models or ():
         if name not in found:
-            raise PackError(f"there is no model '{name}' in the profile ten-minutes; there are {', '.join(found)}")
+            raise UsageError(
+                f"--models: there is no model '{name}' in the profile ten-minutes; there are {', '.join(found)}"
+            )
     return [found[name] for name in (found if arguments.models is None else arguments.models)]
 
 

@@ -85,6 +85,36 @@ def test_smoke_that_hangs(tmp_path, monkeypatch):
         check.end_all()
 
 
+def test_time_that_is_left(tmp_path, monkeypatch):
+    """A part with too short a share goes on once the others have ended early, with what has no end yet."""
+    check = TimedCheck(tmp_path, _Package(tmp_path, "cuda"), Journal(tmp_path / "result.json", {}), Clock(8))
+    watchdog = processes.Watchdog(check.processes, time.monotonic() + 60)
+    begun, fake = [], _Part(None)
+
+    def slow(check):
+        for job in check.each(["one", "two", "three"], str, least=5):
+            begun.append(job)
+            time.sleep(min(0.4, check.clock.part_left()))
+            status = "ok" if check.clock.part_left() > 0 else "late"
+            check.add({"name": job, "status": status, "message": ""})
+
+    monkeypatch.setattr(profile, "clocks", lambda check: None)
+    monkeypatch.setattr(profile, "BETWEEN_SECONDS", 1)
+    fake.weight = 7
+    fake.run = lambda check: check.add({"name": "quick", "status": "ok", "message": ""})
+    try:
+        profile._run_parts(check, {"A": _Part(slow), "B": fake}, {}, watchdog)
+    finally:
+        watchdog.stop()
+        check.end_all()
+    # The share is 1 s: the third job is cut, or does not begin, and has its end later.
+    assert begun[:2] == ["one", "two"] and begun[-1] == "three" and begun.count("one") == 1
+    rows = {(row["part"], row["name"]): row["status"] for row in check.report.data["measurements"]}
+    assert rows == {("A", "one"): "ok", ("A", "two"): "ok", ("A", "three"): "ok", ("B", "quick"): "ok"}
+    assert len(rows) == len(check.report.data["measurements"])
+    assert check.report.data["parts"]["A"]["status"] == "ok" and check.report.data["parts"]["A"]["note"] == ""
+
+
 def test_processes_by_need(tmp_path, monkeypatch):
     """Peers are not measured in the process that has loaded the profiler, which ends after its part."""
     check = TimedCheck(tmp_path, _Package(tmp_path, "cuda"), Journal(tmp_path / "result.json", {}), Clock(60))

@@ -284,19 +284,20 @@ def test_packed_libraries(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("output", "arguments", "message"),
+    ("output", "arguments", "code", "message"),
     [
-        ("full", (), "full is not an empty folder; name another one"),
-        ("file.tar.xz", (), "is a folder; name one instead of "),
-        ("new", ("--models", "resnet51"), "no model 'resnet51' in the profile ten-minutes; there are resnet50, "),
+        ("full", (), 1, "full is not an empty folder; name another one"),
+        ("file.tar.xz", (), 1, "is a folder; name one instead of "),
+        ("new", ("--models", "resnet51"), 2, "no model 'resnet51' in the profile ten-minutes; there are resnet50, "),
+        ("new", ("--models", "nope", "--profile", "default"), 2, "--models: there is no model 'nope'; there are "),
     ],
 )
-def test_refused(tmp_path, output, arguments, message):
+def test_refused(tmp_path, output, arguments, code, message):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("")
     result = _pack(tmp_path / output, *arguments)
     (sentence,) = result.stderr.splitlines()
-    assert result.returncode == 1 and sentence.startswith("gpu-check: error: ") and message in sentence
+    assert result.returncode == code and sentence.startswith("gpu-check: error: ") and message in sentence
     assert not (tmp_path / "new").exists()
 
 

@@ -21,8 +21,9 @@ from timed_package import CLEAN, command, lines_of, run, statuses
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpucheck import processes  # noqa: E402
+from gpucheck import page, processes  # noqa: E402
 from gpucheck.package import Package, pack_executable  # noqa: E402
+from gpucheck.report import FOR_CPUS  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(sanitizers(build_dir())), reason="packages are of builds without sanitizers")
 
@@ -50,7 +51,10 @@ def test_programs_for_cpus(for_cpu, tmp_path):
     assert statuses(result) == right | {"0": "skipped", "H": "incomplete"}
     # A line for each measurement, as it came.
     lines = [json.loads(line) for line in (tmp_path / "ten-minutes.jsonl").read_text().splitlines()]
+    assert lines[0]["heading"] and lines[0]["dovetail"] == result["dovetail"]
+    lines = [line for line in lines if "heading" not in line]
     assert lines == result["measurements"]
+    assert process.stdout.startswith(FOR_CPUS) and "A : " not in process.stdout
     assert [line["at_s"] for line in lines] == sorted(line["at_s"] for line in lines)
     assert [line["name"] for line in lines_of(result, "smoke")] == PARTS
     names = {"A": "resnet50", "B": "unet512", "C": "unet-1024", "D": "attention-4k", "F": "tile-small"}
@@ -73,7 +77,8 @@ def _check_page(package, folder):
     command = [sys.executable, package / "gpu-check", "report", folder / "ten-minutes.json", "-o", folder / "page.md"]
     subprocess.run(list(map(str, command)), check=True, env=CLEAN)
     text = (folder / "page.md").read_text()
-    assert text.startswith("# Ten minutes on ") and "undecided: part A skipped" in text and "| resnet50 |" in text
+    assert text.startswith("# Ten minutes on ") and FOR_CPUS in text
+    assert "undecided: part A: no kernels were seen" in text and "| resnet50 |" in text
 
 
 def test_wrong_profile(for_cpu, tmp_path):
@@ -82,6 +87,38 @@ def test_wrong_profile(for_cpu, tmp_path):
     assert process.returncode == 2 and "add --profile ten-minutes" in process.stderr
     process, _ = run(for_cpu, tmp_path, "--parts", "A,models")
     assert process.returncode == 2 and "there is no part 'models'; there are 0, A, B, E" in process.stderr
+    assert process.stderr.startswith("usage: gpu-check run")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("--seconds nan", 2, "nan is not a number of at least 10"),
+        ("--seconds inf", 2, "inf is not"),
+        ("--seconds -1", 2, "-1 is not"),
+        ("--seconds 3", 2, "3 is not"),
+        ("--json other.jsonl", 2, "the name has to end in .json"),
+        ("--json .", 3, ". is a folder"),
+        ("--json folder", 3, "folder is a folder"),
+        ("--json missing/result.json", 3, "the folder missing does not exist"),
+        ("--json there.json", 3, "there.jsonl is there already: name another file with --json"),
+    ],
+)
+def test_wrong_options(for_cpu, tmp_path, arguments, code, message):
+    """At once, before anything is tried."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "there.jsonl").write_text("of a run that was killed")
+    process, _ = run(for_cpu, tmp_path, *arguments.split())
+    assert process.returncode == code and message in process.stderr and not process.stdout
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "there.jsonl"]
+
+
+def test_earlier_result(for_cpu, tmp_path):
+    """It is replaced only where that is wanted."""
+    (tmp_path / "ten-minutes.json").write_text("{}")
+    assert run(for_cpu, tmp_path, "--parts", "F")[1] == {}
+    process, result = run(for_cpu, tmp_path, "--parts", "F", "--force")
+    assert process.returncode == 0 and statuses(result)["F"] == "ok"
 
 
 def test_wrong_expectation(changed, tmp_path):
@@ -155,7 +192,9 @@ def test_program_that_hangs(changed, tmp_path):
     start = time.monotonic()
     process, result = run(changed, tmp_path, "--seconds", 20, "--parts", "A,F")
     assert time.monotonic() - start < 90 and process.returncode == 0, process.stdout
-    assert [line["status"] for line in lines_of(result, "A")] == ["ok", "unfinished"]
+    # What was not reached at first has the time that is left.
+    found = {line["name"]: line["status"] for line in lines_of(result, "A")}
+    assert found == {"resnet50": "ok", "unet512": "unfinished", "swin": "ok"} and len(lines_of(result, "A")) == 3
     assert statuses(result)["A"] == "incomplete" and statuses(result)["F"] == "ok"
     assert not _sleepers()
 
@@ -186,8 +225,9 @@ def test_process_that_dies(changed, tmp_path):
 
 
 def test_out_of_time(for_cpu, tmp_path):
-    process, result = run(for_cpu, tmp_path, "--seconds", "0.5")
-    assert process.returncode == 0 and result["complete"]
+    """Where nothing was compared, nothing is right."""
+    process, result = run(for_cpu, tmp_path, "--seconds", "1", GPU_CHECK_LEAST_SECONDS="1")
+    assert process.returncode == 1 and result["complete"] and "nothing was compared" in process.stderr
     assert set(statuses(result).values()) <= {"ok", "skipped", "incomplete"}
     assert statuses(result)["H"] == "incomplete"
 
@@ -205,7 +245,11 @@ def test_package_that_is_only_read(changed, tmp_path):
     assert statuses(result)["A"] == statuses(result)["F"] == "ok" and files() == before
 
 
-@pytest.mark.parametrize("damage", ["missing", "short", "changed", "runtime", "no manifest"])
+#: Files of the script, which are all in the manifest.
+LOST = ("gpucheck/rules.py", "gpucheck/__init__.py", "harness/compare.py", "python/dovetail/__init__.py")
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "changed", "runtime", "no manifest", "tensors", *LOST])
 def test_damaged_package(changed, tmp_path, damage):
     """Exit code 7, before anything is measured where sizes tell."""
     name = next(
@@ -220,6 +264,10 @@ def test_damaged_package(changed, tmp_path, damage):
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 0xFF
         file.write_bytes(data)
+    elif damage == "tensors":
+        (changed / "tensors.bin").unlink()
+    elif damage in LOST:
+        (changed / damage).unlink()
     elif damage == "runtime":
         (changed / "bin/dovetail-run").unlink()
     else:
@@ -227,9 +275,26 @@ def test_damaged_package(changed, tmp_path, damage):
     process, _ = run(changed, tmp_path, "--parts", "B")
     assert process.returncode == 7
     assert ("run the script of the package itself" if damage == "no manifest" else "unpack") in process.stderr
+    if damage in (*LOST, "tensors"):
+        lost = "tensors.bin" if damage == "tensors" else damage
+        assert process.stderr.startswith(f"gpu-check: error: {lost} is missing from")
 
 
-def test_interrupted(changed, tmp_path):
+@pytest.mark.parametrize("number", [0, 1])
+def test_damaged_operator(changed, tmp_path, number):
+    """The reason is the damage, whether the smoke finds it or the part."""
+    file = changed / "files" / json.loads((changed / "manifest.json").read_text())["operators"][number]["arrays"]
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
+    process, result = run(changed, tmp_path, "--parts", "H")
+    assert process.returncode == 7
+    assert f"H       failed ({'in the smoke: ' if number == 0 else ''}operators/{number}.npz in" in process.stdout
+    assert f"error: operators/{number}.npz in {changed} is damaged" in process.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_interrupted(changed, tmp_path, number):
     """A limit from outside loses nothing of what was found, and leaves no process behind."""
     _slow_tool(changed, "arguments[0] == 'bench' and 'unet512-f32.dvt' in arguments[1]")
     started = command(changed, "--parts", "B,A")
@@ -239,12 +304,40 @@ def test_interrupted(changed, tmp_path):
         if lines.exists() and '"part": "A"' in lines.read_text() and _sleepers():
             break
         time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     _, message = process.communicate(timeout=30)
-    assert process.returncode == 1 and b"ended by SIGTERM" in message
+    assert process.returncode == 1 and f"ended by {number.name}" in message.decode()
     result = json.loads((tmp_path / "ten-minutes.json").read_text())
     assert not result["complete"] and lines_of(result, "A", name="resnet50")[0]["status"] == "ok"
     assert not _sleepers()
+
+
+def test_killed(for_cpu, tmp_path):
+    """The lines say what the run was."""
+    started = command(for_cpu, "--parts", "A,B")
+    environment = CLEAN | {"TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(started, stdout=subprocess.DEVNULL, cwd=tmp_path, env=environment)
+    lines = tmp_path / "ten-minutes.jsonl"
+    for _ in range(600):
+        if lines.exists() and '"part": "A"' in lines.read_text():
+            break
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    result = page.read(lines)
+    assert result["dovetail"] and result["target"] == "cpu" and result["devices"] and not result["complete"]
+    assert FOR_CPUS in page.page(result) and "The run was ended before its end." in page.page(result)
+
+
+def test_output_that_goes_away(for_cpu, tmp_path):
+    """Nobody has to read what a run prints."""
+    started = command(for_cpu, "--parts", "A,F")
+    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=CLEAN)
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(60) == 0
+    result = json.loads((tmp_path / "ten-minutes.json").read_text())
+    assert result["complete"] and statuses(result)["A"] == statuses(result)["F"] == "ok"
 
 
 def test_watchdog(tmp_path):

@@ -3,6 +3,7 @@
 
 import copy
 import json
+import subprocess
 import sys
 
 import pytest
@@ -62,7 +63,12 @@ SLOW_NHWC = [_layer("NHWC", False, 0.09), _layer("NHWC", True, 0.12), _layer("NC
         ),
         (_result(_layer("NHWC", False, 0.06), B="incomplete"), "undecided", "part B late"),
         (_result(_layer("NCHW", True, None, status="unfinished"), *SLOW_NHWC[:2]), "undecided", "part B late"),
-        (_result(_layer("NCHW", True, None, status="skipped"), *SLOW_NHWC[:2]), "undecided", "part B skipped"),
+        (
+            _result(_layer("NCHW", True, None, status="skipped", peer=True), *SLOW_NHWC[:2]),
+            "undecided",
+            "part B: no PyTorch",
+        ),
+        (_result(B="skipped"), "undecided", "part B skipped"),
         (_result(B="failed"), "undecided", "part B failed"),
     ],
 )
@@ -86,7 +92,7 @@ MANY = {"convolution": 600.0, "post-operations": 200.0}
         (_result(_engines("resnet50", 1.0, FEW), _engines("unet512", 1.0, FEW)), "does not", "resnet50 5.6 %"),
         (_result(_engines("resnet50", 1.0, FEW), A="incomplete"), "undecided", "part A late"),
         (_result(_line("A", "resnet50", "f32", status="differs")), "undecided", "part A failed"),
-        (_result(_engines("resnet50", 1.0, {}, "by steps")), "undecided", "part A skipped (no kernels were seen)"),
+        (_result(_engines("resnet50", 1.0, {}, "by steps")), "undecided", "part A: no kernels were seen"),
     ],
 )
 def test_post_operations(result, verdict, reason):
@@ -99,7 +105,9 @@ def test_post_operations(result, verdict, reason):
     [
         (_result(_engines("resnet50", 1.0, FEW)), "holds", "80 % of 1 ms"),
         (_result(_engines("resnet50", 1.0, MANY, "not joined")), "does not", "60 % of 1 ms"),
-        (_result(_engines("resnet50", 1.0, {}, "by steps")), "undecided", "part A skipped"),
+        (_result(_engines("resnet50", 1.0, {}, "by steps")), "undecided", "part A: no kernels were seen"),
+        # A line that was too long has no details.
+        (_result(_line("A", "resnet50", "f32", 1.0, left_out=["all else"])), "undecided", "no kernels were seen"),
         (_result(_line("A", "resnet50", "f32", status="error")), "undecided", "part A failed"),
         (_result(A="incomplete"), "undecided", "part A late"),
     ],
@@ -143,7 +151,7 @@ UNEQUAL = "cuDNN 91900 here, 92000 there"
         (lambda p: _near(p, 1.0, 1.0)[:1], {"E": "incomplete"}, "undecided", "part E late"),
         (lambda p: _near(p, 1.0, 1.0, not_comparable=UNEQUAL), {}, "undecided", UNEQUAL),
         (lambda p: _near(p, 1.0, None, status="peer failed"), {}, "undecided", "part E failed"),
-        (lambda p: _near(p, 1.0, None, status="skipped"), {}, "undecided", "part E skipped"),
+        (lambda p: _near(p, 1.0, None, status="skipped"), {}, "undecided", "part E: no PyTorch"),
         (lambda p: _near(p, None, 1.0), {}, "undecided", "ours was not measured beside CUDA graph"),
     ],
 )
@@ -184,7 +192,7 @@ def test_result_that_is_too_large():
 
 def test_lines_are_short(tmp_path):
     """The file of lines has what was tried. It loses details rather than growing beyond what can be brought back."""
-    found = journal.Journal(tmp_path / "result.json", {})
+    found = journal.Journal(tmp_path / "result.json", {"dovetail": "0.1"})
     found.begin("B", "")
     tried = [{"engine": "1", "status": "chosen"}]
     untried = [{"engine": str(i), "status": "untried", "reason": "x" * 1000} for i in range(400)]
@@ -194,8 +202,9 @@ def test_lines_are_short(tmp_path):
     found.add(_line("B", "swin", "f32", 3.0, unknown="x" * (1 << 19)))
     lines = (tmp_path / "result.jsonl").read_bytes().splitlines()
     assert all(len(line) < 256 << 10 for line in lines)
-    first, second, third = map(json.loads, lines)
+    heading, first, second, third = map(json.loads, lines)
     assert first["implementations"] == [{"step": "conv", "candidates": tried}] and "left_out" not in first
+    assert heading["heading"] and heading["dovetail"] == "0.1" and "measurements" not in heading
     assert "trace" in second["left_out"] and (second["ms"], third["ms"]) == (2.0, 3.0)
     assert third["left_out"] == ["all else"]
     # All of them are bounded, too; the result itself is by `bounded`.
@@ -203,7 +212,7 @@ def test_lines_are_short(tmp_path):
         found.add(_line("B", "resnet50", "f32", 1.0, memory="x" * 250_000))
     found.finish()
     assert (tmp_path / "result.jsonl").stat().st_size < 8 << 20
-    assert len((tmp_path / "result.jsonl").read_bytes().splitlines()) == 63
+    assert len((tmp_path / "result.jsonl").read_bytes().splitlines()) == 64
     assert len(json.loads((tmp_path / "result.json").read_text())["measurements"]) == 63
 
 
@@ -278,8 +287,8 @@ def test_page():
         "# Ten minutes on NVIDIA H100", "f32 50 TFLOP/s",
         "1200 MHz (after A, power cap and temperature) to 1980 MHz",
         "differs: B resnet50 f16: off by 3",
-        "refused: C unet-4096 f32: no memory", "Part H incomplete: time is over",
-        "1 not measured: JAX is not here",
+        "## What was not measured\n\n* Part H incomplete: time is over\n* refused: C unet-4096 f32: no memory\n"
+        "* 1 not measured: JAX is not here",
         f"Not comparable, 2 cells (resnet50 CUDA graph, tf32, ...): {UNEQUAL}", "1 CUDA graph (not comparable)",
         "| resnet50 | 1.25 | - | - | - | differs |", "30, 3072 MiB, 10 %", "100, 2000 GB/s, 50 %", "25 % of 8 µs",
         "| R1 |", "NCHW staging and autotune first",
@@ -289,6 +298,7 @@ def test_page():
     )  # fmt: skip
     for piece in wanted:
         assert piece in text, piece
+    assert not any(line.startswith(" ") for line in text.splitlines()) and "CPUs" not in text
     # One page.
     assert len(text.splitlines()) < 90
 
@@ -298,11 +308,26 @@ def test_page_of_nothing():
     empty = {"parts": {"A": {"title": "", "status": "failed", "note": "no GPU"}}, "measurements": []}
     text = page.page(empty)
     assert "Part A failed: no GPU" in text and text.count("undecided") == len(rules.RULES)
+    assert page.page(empty | {"parts": {}, "complete": False}).count("Nothing was compared.") == 1
+    assert "Nothing: all 1 results that were" in page.page(_result(_line("B", "resnet50", "f32", 1.0)))
+
+
+def test_page_of_programs_for_cpus():
+    text = page.page(_result(_line("C", "unet-1024", "f32", 1.0)) | {"target": "cpu"})
+    assert text.splitlines()[2] == "**This package is for CPUs: sizes are small stand-ins.**"
+    # Nothing but times: the heading names nothing else.
+    assert "## Large models: ms\n" in text
 
 
 def test_lines_of_a_run_that_was_killed(tmp_path):
+    late = _line("B", "unet512", "f32", status="unfinished")
     lines = [_line("B", "resnet50", "f32", 1.0), _line("B", "unet512", "f32", 2.0)]
     path = tmp_path / "ten-minutes.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [lines[0], late, lines[1]]))
+    assert page.read(path)["measurements"] == lines
+    heading = {"heading": True, "schema": journal.SCHEMA, "dovetail": "0.1", "started": "today"}
+    path.write_text(json.dumps(heading) + "\n")
+    assert page.page(page.read(path)).splitlines()[2] == "today, Dovetail 0.1."
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"part": "B", "na')
     result = page.read(path)
     assert result["measurements"] == lines and not result["complete"]
@@ -310,3 +335,43 @@ def test_lines_of_a_run_that_was_killed(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(ValueError, match="no measurements"):
         page.read(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": "other-2"}, "its schema is other-2"),
+        ({"parts": []}, "its parts are not named"),
+        ({"parts": {"A": {"status": "ok"}}}, "part A has no status and note"),
+        ({"measurements": {}}, "its measurements are no list"),
+        ({"measurements": [1]}, "measurement 1 is none"),
+        ({"measurements": [{"part": "A"}]}, "measurement 1 has no text as name"),
+        ({"measurements": [_line("B", "resnet50", "f32", "fast")]}, "measurement 1: ms is no number"),
+        # What nothing checks beforehand.
+        ({"devices": [1]}, "is damaged"),
+        ({"measurements": [_line("A", "resnet50", "f32", 1.0, steps=3, joined="joined")]}, "is damaged"),
+    ],
+)
+def test_odd_results(tmp_path, change, message):
+    """Exit code 3 and one sentence."""
+    path = tmp_path / "ten-minutes.json"
+    path.write_text(json.dumps(_result() | {"schema": journal.SCHEMA} | change))
+    process = _report(path)
+    assert process.returncode == 3 and message in process.stderr and len(process.stderr.splitlines()) == 1
+
+
+def _report(*arguments):
+    command = [sys.executable, ROOT / "scripts/gpu-check", "report", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+
+def test_numbers_that_are_none(tmp_path):
+    path = tmp_path / "ten-minutes.json"
+    result = _result(_line("B", "resnet50", "f32", float("nan")), _line("C", "unet-1024", "f32", float("inf")))
+    path.write_text(json.dumps(result | {"schema": journal.SCHEMA, "seconds": float("nan")}))
+    process = _report(path)
+    assert process.returncode == 0 and "| resnet50 | - |" in process.stdout and "| unet-1024 | - |" in process.stdout
+    assert "nan" not in process.stdout and "inf" not in process.stdout
+    # The page does not replace its result.
+    process = _report(path, "-o", tmp_path / "." / "ten-minutes.json")
+    assert process.returncode == 2 and json.loads(path.read_text())
