@@ -251,11 +251,8 @@ absl::Status BenchCommand::run() {
                              {"issue_ms", issue}};
     // Of other processes it is not known.
     if (!*isProcess)
-      for (int rank = 0; rank < (*program)->numRanks(); ++rank) {
-        const runtime::SessionStatistics &memory = (*runner)->statistics(rank);
-        result["memory"].push_back(describeMemory(rank, memory));
-        result["memory"].back()["excess_bytes"] = memory.excessBytes;
-      }
+      for (int rank = 0; rank < (*program)->numRanks(); ++rank)
+        result["memory"].push_back(describeMemory(rank, (*runner)->statistics(rank)));
     result["implementations"] = describeImplementations(**runner);
     result["steps_nodes"] = describeNodes(**runner, *isProcess);
     if (steps)
