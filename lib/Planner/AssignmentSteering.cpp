@@ -55,6 +55,21 @@ std::vector<AssignmentProblem::Departure> AssignmentProblem::findDepartures() {
         held.push_back(state && follows(*place, state.getDims()));
       if (!llvm::is_contained(held, true))
         continue;
+      auto add = [&](unsigned from, const std::vector<bool> &held, unsigned to, std::vector<bool> kept) {
+        // A reader that cannot follow does not depart.
+        if (from != to && llvm::is_contained(kept, true) && llvm::is_contained(kept, false))
+          departures.push_back({value, from, to, held, std::move(kept)});
+      };
+      // A value of several readers is brought to all of them in one form.
+      unsigned from = source.node;
+      if (auto form = forms.find(value); form != forms.end()) {
+        std::vector<bool> brought;
+        for (ShardingAttr state : form->second.states)
+          brought.push_back(follows(*place, state.getDims()));
+        add(from, held, form->second.node, brought);
+        from = form->second.node;
+        held = std::move(brought);
+      }
       for (const Reader &reader : readers[value]) {
         std::vector<bool> kept;
         if (Operation *op = opOf.lookup(reader.node)) {
@@ -66,9 +81,7 @@ std::vector<AssignmentProblem::Departure> AssignmentProblem::findDepartures() {
           for (ShardingAttr need : reader.needs)
             kept.push_back(!need || follows(*place, need.getDims()));
         }
-        // A reader that cannot follow does not depart.
-        if (source.node != reader.node && llvm::is_contained(kept, true) && llvm::is_contained(kept, false))
-          departures.push_back({value, source.node, reader.node, held, std::move(kept)});
+        add(from, held, reader.node, std::move(kept));
       }
     }
   }
@@ -85,17 +98,23 @@ ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, S
   if (count(solution) == 0)
     return solution;
   double price = goal.follow * solution.cost;
-  std::map<std::pair<std::vector<bool>, std::vector<bool>>, ChoiceGraph::EdgeCosts> tables;
+  // The price becomes a part of what the exchange costs: more edges would make the graph wider.
+  DenseMap<std::pair<unsigned, unsigned>, unsigned> edges;
+  for (auto [number, edge] : llvm::enumerate(graph.getEdges()))
+    edges[{edge.a, edge.b}] = number;
+  std::map<std::tuple<ChoiceGraph::EdgeCosts, std::vector<bool>, std::vector<bool>>, ChoiceGraph::EdgeCosts> tables;
   for (const Departure &departure : departures) {
-    ChoiceGraph::EdgeCosts &table = tables[{departure.held, departure.kept}];
+    unsigned edge = edges.at({departure.source, departure.reader});
+    const ChoiceGraph::EdgeCosts &own = graph.getEdges()[edge].costs;
+    ChoiceGraph::EdgeCosts &table = tables[{own, departure.held, departure.kept}];
     if (!table) {
-      std::vector<double> entries;
-      for (bool isHeld : departure.held)
-        for (bool isKept : departure.kept)
-          entries.push_back(isHeld && !isKept ? price : 0);
+      std::vector<double> entries(*own);
+      for (size_t i = 0, number = 0; i < departure.held.size(); ++i)
+        for (size_t j = 0; j < departure.kept.size(); ++j, ++number)
+          entries[number] += departure.held[i] && !departure.kept[j] ? price : 0;
       table = std::make_shared<const std::vector<double>>(std::move(entries));
     }
-    graph.addEdge(departure.source, departure.reader, table);
+    graph.setEdge(edge, table);
   }
   Peak atMost;
   ChoiceGraph::Solution steered = goal.memory ? searchWithin(*goal.memory) : searchFreely(atMost);
