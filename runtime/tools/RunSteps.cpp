@@ -388,8 +388,7 @@ absl::Status StepsRun::run(const runtime::RunnerOptions &options, Clock::time_po
 } // namespace
 
 std::map<std::string, std::string> tools::optionsOf(const StepsRequest &request) {
-  return {{"--input", absl::StrJoin(request.arguments.inputs, "\n")},
-          {"--output", absl::StrJoin(request.outputs, "\n")},
+  return {{"--output", absl::StrJoin(request.outputs, "\n")},
           {"--resume", absl::StrCat(request.resume)},
           {"--steps", absl::StrCat(request.steps)},
           {"--warmup", absl::StrCat(request.warmup)}};

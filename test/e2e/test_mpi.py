@@ -440,13 +440,6 @@ def test_other_flags_of_a_rank_are_refused(pool, flag, value):
     assert code == 2 and f"rank 1 was given other {flag} than rank 0" in messages, messages
 
 
-def test_other_inputs_of_a_rank_are_refused(pool):
-    """Results would be mixed of both."""
-    lines = [mpi.run_program("run", pool / "pool2.dvt", "--input", f"x=random:{seed}") for seed in (1, 2)]
-    code, _, messages = mpi.call(mpi.command(2, *lines), timeout=60)
-    assert code == 2 and "rank 1 was given other --input than rank 0" in messages, messages
-
-
 def test_archives_are_read_in_parts(pool, tmp_path):
     """Of large ones a process reads its part alone; what is compressed is refused by name where ranks are processes."""
     x = np.random.default_rng(8).standard_normal([1, 2, 9, 7], np.float32)
