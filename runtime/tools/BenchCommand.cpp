@@ -223,7 +223,7 @@ absl::Status BenchCommand::run() {
   progress.clear();
   if (!*isProcess) {
     cutOutputs(**runner, outputs);
-    printNonFinite(outputs);
+    printNonFinite(plan, summarize(outputs));
   }
   // What comes next, rank 0 does alone.
   if (absl::Status status = (*runner)->finish(); !status.ok())

@@ -296,26 +296,19 @@ void tools::printRemark(const runtime::ProgramRunner &runner) {
     std::fprintf(stderr, "dovetail: remark: %s\n", remark.c_str());
 }
 
-static void printNonFinite(const std::vector<std::string> &names, const std::vector<Summary> &summaries) {
-  if (std::string text = describeNonFinite(names, summaries); !text.empty())
-    std::fprintf(stderr, "dovetail: remark: %s\n", text.c_str());
-}
-
-void tools::printNonFinite(const std::vector<NamedTensor> &outputs) {
-  std::vector<std::string> names;
+std::vector<Summary> tools::summarize(const std::vector<NamedTensor> &outputs) {
   std::vector<Summary> summaries(outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    names.push_back(outputs[i].name);
+  for (size_t i = 0; i < outputs.size(); ++i)
     summaries[i].add(outputs[i].type, outputs[i].bytes.data(), outputs[i].numElements());
-  }
-  ::printNonFinite(names, summaries);
+  return summaries;
 }
 
 void tools::printNonFinite(const runtime::Plan &plan, const std::vector<Summary> &summaries) {
   std::vector<std::string> names;
   for (const runtime::PortInfo &port : plan.outputs)
     names.push_back(port.name);
-  ::printNonFinite(names, summaries);
+  if (std::string text = describeNonFinite(names, summaries); !text.empty())
+    std::fprintf(stderr, "dovetail: remark: %s\n", text.c_str());
 }
 
 nlohmann::json tools::describeMemory(int rank, const runtime::SessionStatistics &memory) {

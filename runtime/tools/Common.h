@@ -70,9 +70,9 @@ absl::Status checkOutputs(const RunArguments &arguments, const std::vector<std::
 
 /// Writes to stderr what a runner says about its start, if anything.
 void printRemark(const runtime::ProgramRunner &runner);
-/// Says on standard error that outputs contain NaN or infinities, if they do.
-void printNonFinite(const std::vector<NamedTensor> &outputs);
-/// The same by the summaries of a program's outputs.
+/// A summary of each output, in their order.
+std::vector<Summary> summarize(const std::vector<NamedTensor> &outputs);
+/// Says on standard error that outputs contain NaN or infinities, by the summaries of all outputs of a plan.
 void printNonFinite(const runtime::Plan &plan, const std::vector<Summary> &summaries);
 
 /// What a rank takes of memory, for reports.

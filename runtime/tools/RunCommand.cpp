@@ -149,16 +149,16 @@ absl::Status RunCommand::runLoaded(std::shared_ptr<const runtime::Program> progr
     if (absl::Status status = writeTrace(trace, **runner); !status.ok())
       return status;
   progress.clear();
+  std::vector<Summary> summaries = summarize(outputTensors);
   if (destinations->empty()) {
     std::vector<std::vector<std::string>> rows;
-    for (const NamedTensor &tensor : outputTensors) {
-      Summary summary;
-      summary.add(tensor.type, tensor.bytes.data(), tensor.numElements());
-      rows.push_back({tensor.name, formatType(tensor.type, tensor.shape), summary.text(tensor.type)});
+    for (size_t i = 0; i < outputTensors.size(); ++i) {
+      const NamedTensor &tensor = outputTensors[i];
+      rows.push_back({tensor.name, formatType(tensor.type, tensor.shape), summaries[i].text(tensor.type)});
     }
     std::fputs(formatTable(rows, "").c_str(), stdout);
   }
-  printNonFinite(outputTensors);
+  printNonFinite(plan, summaries);
   printTiming(begin, loaded, read, started, done);
   return absl::OkStatus();
 }
