@@ -110,9 +110,8 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
   absl::StatusOr<cudnnDataType_t> type = cudnnTypeOf(staging->output.view.type);
   if (!type.ok())
     return type.status();
-  giveUpGraph();
-  graph = std::make_unique<CudnnGraph>(handles, *type, options.explain);
-  fusedOps = fused;
+  log.fused = fused;
+  graph = std::make_unique<CudnnGraph>(handles, *type, options.explain ? &log : nullptr);
   operandTensors.clear();
   inTensor = graph->addTensor(describe(staging->input));
   weightsTensor = graph->addTensor(describe(staging->weights));
@@ -148,23 +147,6 @@ absl::StatusOr<bool> ConvolutionPart::planGraph(size_t fused) {
   return graph->choosePlans(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, workspace);
 }
 
-void ConvolutionPart::giveUpGraph() {
-  if (!graph)
-    return;
-  for (CallCandidate &candidate : currentCandidates())
-    candidates.push_back(std::move(candidate));
-  graph.reset();
-}
-
-std::vector<CallCandidate> ConvolutionPart::currentCandidates() const {
-  std::vector<CallCandidate> current = graph->getCandidates();
-  for (CallCandidate &candidate : current) {
-    candidate.layout = layoutName(plannedMode);
-    candidate.fused = static_cast<int64_t>(fusedOps);
-  }
-  return current;
-}
-
 void ConvolutionPart::report(LibraryCallReport &report) const {
   report.postOps = static_cast<int64_t>(call.postOps.size());
   if (!graph)
@@ -173,17 +155,14 @@ void ConvolutionPart::report(LibraryCallReport &report) const {
   std::string own = graph->implementation();
   if (!absl::StrContains(report.implementation, own))
     absl::StrAppend(&report.implementation, report.implementation.empty() ? "" : ", ", own);
-  report.fused = static_cast<int64_t>(fusedOps);
-  for (const std::vector<CallCandidate> &list : {candidates, currentCandidates()})
-    report.candidates.insert(report.candidates.end(), list.begin(), list.end());
+  log.addTo(report);
   report.addStaged(staging->input.isStaged, "input");
   report.addStaged(staging->weights.isStaged, packOnce ? "weights, once" : "weights");
   report.addStaged(staging->output.isStaged, "output");
 }
 
 absl::StatusOr<bool> ConvolutionPart::plan(StagingMode mode) {
-  giveUpGraph();
-  plannedMode = mode;
+  log.layout = mode;
   staging.emplace(memory, call, geometry, packOnce, mode);
   // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
   for (size_t fused = staging->isCut ? 0 : call.postOps.size();; --fused) {

@@ -40,10 +40,6 @@ private:
   absl::StatusOr<bool> plan(StagingMode mode);
   /// A graph with the first `fused` post-ops.
   absl::StatusOr<bool> planGraph(size_t fused);
-  /// Keeps nothing of the graph but its candidates.
-  void giveUpGraph();
-  /// The candidates of the graph, as parts of this call.
-  std::vector<CallCandidate> currentCandidates() const;
   bool addPostOp(CudnnGraph &graph, const PostOpInfo &op, int input, int output);
   CudnnGraph::Tensor describe(const MemoryView &view, const layout::Box &box, int64_t alignment) const;
   CudnnGraph::Tensor describe(const StagedOperand &operand) const {
@@ -64,10 +60,8 @@ private:
   std::optional<ConvolutionStaging> staging; ///< Null if there is nothing to sum.
   int64_t workspaceOffset = 0;
   std::unique_ptr<CudnnGraph> graph;
-  StagingMode plannedMode = StagingMode::Direct;
-  size_t fusedOps = 0;                   ///< How many of the post-ops are the graph's.
-  std::vector<CallCandidate> candidates; ///< Of graphs that were given up.
-  std::vector<int> operandTensors;       ///< The graph's number of each fused op's tensor, negative if there is none.
+  CandidateLog log;
+  std::vector<int> operandTensors; ///< The graph's number of each fused op's tensor, negative if there is none.
   int inTensor = 0, weightsTensor = 0, outTensor = 0, tensorCount = 0;
   std::unique_ptr<PostOpWork> finish; ///< What remains: post-ops, or a copy.
 

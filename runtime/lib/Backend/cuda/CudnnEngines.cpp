@@ -132,18 +132,18 @@ CallCandidate CudnnGraph::describe(const CudnnDescriptor &config) const {
 
 void CudnnGraph::note(const char *source, const CudnnDescriptor *config, CallCandidate::Status status,
                       std::string reason, int64_t workspaceBytes) {
-  if (!explains)
+  if (!log)
     return;
   CallCandidate candidate = config ? describe(*config) : CallCandidate();
   candidate.source = source;
   candidate.status = status;
   candidate.reason = std::move(reason);
   candidate.workspaceBytes = workspaceBytes;
-  candidates.push_back(std::move(candidate));
+  log->add(std::move(candidate));
 }
 
 std::string CudnnGraph::lastError() const {
-  if (!explains)
+  if (!log)
     return {};
   char text[512] = "";
   handles.cudnnApi().cudnnGetLastErrorString(text, sizeof(text) - 1);
@@ -153,6 +153,6 @@ std::string CudnnGraph::lastError() const {
 std::string CudnnGraph::implementation() const {
   if (plans.empty())
     return {};
-  std::string engine = explains ? candidates[plans[best].candidate].engine : std::string();
+  std::string engine = log ? log->candidates[plans[best].candidate].engine : std::string();
   return absl::StrCat("cudnn", engine.empty() ? "" : absl::StrCat(" engine ", engine));
 }

@@ -218,7 +218,7 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     return absl::OkStatus();
   for (int64_t i = 0; i < available; ++i) {
     if (plans.size() == count) {
-      if (!explains)
+      if (!log)
         break;
       note(source, &offered[i], CallCandidate::Status::Untried);
       continue;
@@ -243,7 +243,7 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
       workspace.refuse(needed);
       continue;
     }
-    made.candidate = candidates.size();
+    made.candidate = log ? log->candidates.size() : 0;
     note(source, &offered[i], plans.empty() ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable, {},
          needed);
     made.config = std::move(offered[i]);
@@ -317,8 +317,8 @@ absl::Status CudnnGraph::tune(DeviceStream &stream) {
     return fastest.status();
   best = fastest->number;
   std::vector<CallCandidate *> measured;
-  for (size_t i = 0; explains && i < plans.size(); ++i)
-    measured.push_back(&candidates[plans[i].candidate]);
+  for (size_t i = 0; log && i < plans.size(); ++i)
+    measured.push_back(&log->candidates[plans[i].candidate]);
   noteTimes(*fastest, measured);
   return absl::OkStatus();
 }

@@ -14,10 +14,10 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CUDNNGRAPH_H
 
+#include "CandidateLog.h"
 #include "Libraries.h"
 #include "Staging.h"
 
-#include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/Plan.h"
 
 #include <limits>
@@ -84,9 +84,9 @@ public:
     float alpha = 1;
   };
 
-  /// `explains`: candidates are kept for reports.
-  CudnnGraph(LibraryHandles &handles, cudnnDataType_t type, bool explains)
-      : handles(handles), type(type), explains(explains) {}
+  /// `log` gets the engines that the library offers, and what becomes of them; null: nobody asks.
+  CudnnGraph(LibraryHandles &handles, cudnnDataType_t type, CandidateLog *log)
+      : handles(handles), type(type), log(log) {}
   ~CudnnGraph();
   CudnnGraph(const CudnnGraph &) = delete;
   CudnnGraph &operator=(const CudnnGraph &) = delete;
@@ -106,13 +106,11 @@ public:
   absl::Status issue(DeviceStream &stream);
   /// Runs each plan, and from then on uses the fastest.
   absl::Status tune(DeviceStream &stream);
-  /// The engines that the library offered, and what became of them. Their layout is not known here.
-  const std::vector<CallCandidate> &getCandidates() const { return candidates; }
   /// The library and the engine of the plan that is used.
   std::string implementation() const;
 
 private:
-  /// A plan, and what it keeps alive. If the graph explains, it has a candidate.
+  /// A plan, and what it keeps alive. With a log, it has a candidate there.
   struct Plan {
     CudnnDescriptor config, plan;
     size_t candidate = 0;
@@ -127,7 +125,7 @@ private:
   std::optional<std::vector<cudnnBackendNumericalNote_t>> numericalNotes(cudnnBackendDescriptor_t engine) const;
   /// An engine with its settings.
   CallCandidate describe(const CudnnDescriptor &config) const;
-  /// Keeps a candidate; `config` is null where the library offers nothing.
+  /// Logs a candidate; `config` is null where the library offers nothing.
   void note(const char *source, const CudnnDescriptor *config, CallCandidate::Status status, std::string reason = {},
             int64_t workspaceBytes = -1);
   /// The library's words about its last failure.
@@ -135,8 +133,7 @@ private:
 
   LibraryHandles &handles;
   cudnnDataType_t type;
-  bool explains;
-  std::vector<CallCandidate> candidates;
+  CandidateLog *log;
   std::vector<CudnnDescriptor> tensors, parts, operations;
   std::vector<Plan> plans;
   std::vector<int64_t> uids; ///< Of tensors that are not virtual.

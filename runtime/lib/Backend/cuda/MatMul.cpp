@@ -46,10 +46,6 @@ private:
   absl::StatusOr<bool> plan(StagingMode mode);
   absl::StatusOr<bool> planCall(size_t fused, MatrixProduct product);
   void planBatch(MatrixProduct &product, const PostOpOperand *added);
-  /// Keeps nothing of the library's call but its candidates.
-  void giveUpCall();
-  /// The candidates of the library's call, as those of this step.
-  std::vector<CallCandidate> currentCandidates() const;
 
   std::shared_ptr<LibraryHandles> handles;
   const RankMemory &memory;
@@ -62,9 +58,7 @@ private:
   std::unique_ptr<DeviceWork> copyA, copyB;
   std::byte *workspace = nullptr;
   std::unique_ptr<MatrixCall> matrixCall;
-  StagingMode plannedMode = StagingMode::Direct;
-  size_t fusedOps = 0;                   ///< How many of the post-ops are the library's.
-  std::vector<CallCandidate> candidates; ///< Of calls that were given up.
+  CandidateLog log;
   BatchLoops<4> calls; ///< Batch dimensions that the library does not know, with strides of a, b, c and d.
   std::optional<size_t> bias, added;
   const std::byte *addedData = nullptr;
@@ -145,32 +139,13 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
     }
   }
   planBatch(product, operand ? &*operand : nullptr);
-  giveUpCall();
-  fusedOps = fused;
-  matrixCall = std::make_unique<MatrixCall>(*handles, product, options.explain);
+  log.fused = fused;
+  matrixCall = std::make_unique<MatrixCall>(*handles, product, options.explain ? &log : nullptr);
   return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, allowed);
 }
 
-std::vector<CallCandidate> MatMulStep::currentCandidates() const {
-  std::vector<CallCandidate> current = matrixCall->getCandidates();
-  for (CallCandidate &candidate : current) {
-    candidate.layout = layoutName(plannedMode);
-    candidate.fused = static_cast<int64_t>(fusedOps);
-  }
-  return current;
-}
-
-void MatMulStep::giveUpCall() {
-  if (!matrixCall)
-    return;
-  for (CallCandidate &candidate : currentCandidates())
-    candidates.push_back(std::move(candidate));
-  matrixCall.reset();
-}
-
 absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
-  giveUpCall();
-  plannedMode = mode;
+  log.layout = mode;
   const Box &outBox = geometry.outBox, &aBox = geometry.aBox;
   for (size_t fused = call.postOps.size();; --fused) {
     staging.emplace(memory, call, geometry, mode, fused);
@@ -231,9 +206,7 @@ LibraryCallReport MatMulStep::report() const {
   if (!matrixCall)
     return report;
   report.implementation = matrixCall->implementation();
-  report.fused = static_cast<int64_t>(fusedOps);
-  for (const std::vector<CallCandidate> &list : {candidates, currentCandidates()})
-    report.candidates.insert(report.candidates.end(), list.begin(), list.end());
+  log.addTo(report);
   report.addStaged(staging->a.isStaged, "a");
   report.addStaged(staging->b.isStaged, "b");
   report.addStaged(staging->output.isStaged, "output");

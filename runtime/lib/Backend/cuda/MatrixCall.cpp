@@ -206,9 +206,11 @@ CallCandidate MatrixCall::describe(const Algorithm &algorithm) const {
 
 void MatrixCall::explain(const std::vector<Algorithm> &others, CallCandidate::Status status,
                          const std::string &reason) {
+  firstCandidate = log->candidates.size();
   for (size_t i = 0; i < algorithms.size(); ++i) {
-    candidates.push_back(describe(algorithms[i]));
-    candidates.back().status = i == best ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable;
+    CallCandidate candidate = describe(algorithms[i]);
+    candidate.status = i == best ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable;
+    log->add(std::move(candidate));
   }
   auto isSame = [](const CallCandidate &one, const CallCandidate &other) {
     return one.engine == other.engine && one.knobs == other.knobs && one.workspaceBytes == other.workspaceBytes;
@@ -217,16 +219,16 @@ void MatrixCall::explain(const std::vector<Algorithm> &others, CallCandidate::St
     CallCandidate candidate = describe(algorithm);
     candidate.status = status;
     candidate.reason = reason;
-    if (std::none_of(candidates.begin(), candidates.end(),
+    if (std::none_of(log->candidates.begin() + firstCandidate, log->candidates.end(),
                      [&](const CallCandidate &known) { return isSame(known, candidate); }))
-      candidates.push_back(std::move(candidate));
+      log->add(std::move(candidate));
   }
 }
 
 std::string MatrixCall::implementation() const {
   if (algorithms.empty())
     return {};
-  std::string number = explains ? candidates[best].engine : std::string();
+  std::string number = log ? log->candidates[firstCandidate + best].engine : std::string();
   return absl::StrCat("cublaslt", number.empty() ? "" : absl::StrCat(" algorithm ", number));
 }
 
@@ -247,7 +249,7 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, Workspace &
   algorithms = *std::move(found);
   std::erase_if(algorithms, [&](const Algorithm &algorithm) { return algorithm.workspace > most; });
   if (!algorithms.empty()) {
-    if (!explains)
+    if (!log)
       return true;
     // A report that lacks some is no reason to end.
     explain(ask(tunedWays, most).value_or(std::vector<Algorithm>()), CallCandidate::Status::Untried, {});
@@ -258,7 +260,7 @@ absl::StatusOr<bool> MatrixCall::choose(MathMode mode, size_t count, Workspace &
     return larger.status();
   if (!larger->empty())
     workspace.refuse(static_cast<int64_t>(larger->front().workspace));
-  if (explains)
+  if (log)
     explain(*larger, CallCandidate::Status::Rejected, absl::StrCat("the plan allows ", most, " bytes of workspace"));
   return false;
 }
@@ -297,8 +299,8 @@ absl::Status MatrixCall::tune(DeviceStream &stream, const void *a, const void *b
     return fastest.status();
   best = fastest->number;
   std::vector<CallCandidate *> measured;
-  for (size_t i = 0; explains && i < algorithms.size(); ++i)
-    measured.push_back(&candidates[i]);
+  for (size_t i = 0; log && i < algorithms.size(); ++i)
+    measured.push_back(&log->candidates[firstCandidate + i]);
   noteTimes(*fastest, measured);
   return absl::OkStatus();
 }

@@ -13,10 +13,10 @@
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_MATRIXCALL_H
 
+#include "CandidateLog.h"
 #include "Libraries.h"
 #include "Staging.h"
 
-#include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/Plan.h"
 
 #include <vector>
@@ -37,9 +37,9 @@ struct MatrixProduct {
 
 class MatrixCall {
 public:
-  /// `explains`: candidates are kept for reports.
-  MatrixCall(LibraryHandles &handles, const MatrixProduct &product, bool explains)
-      : handles(handles), product(product), explains(explains) {}
+  /// `log` gets the algorithms that the library offers, and what becomes of them; null: nobody asks.
+  MatrixCall(LibraryHandles &handles, const MatrixProduct &product, CandidateLog *log)
+      : handles(handles), product(product), log(log) {}
   ~MatrixCall();
   MatrixCall(const MatrixCall &) = delete;
   MatrixCall &operator=(const MatrixCall &) = delete;
@@ -55,8 +55,6 @@ public:
   }
   /// Runs each algorithm, and from then on uses the fastest.
   absl::Status tune(DeviceStream &stream, const void *a, const void *b, const void *c, void *d, void *workspaceMemory);
-  /// The algorithms that the library offered, and what became of them. Their layout is not known here.
-  const std::vector<CallCandidate> &getCandidates() const { return candidates; }
   /// The library and the algorithm that is used.
   std::string implementation() const;
 
@@ -75,13 +73,13 @@ private:
   absl::StatusOr<std::vector<Algorithm>> ask(size_t count, size_t mostWorkspace) const;
   /// An algorithm with its settings.
   CallCandidate describe(const Algorithm &algorithm) const;
-  /// Makes candidates of the algorithms, which come first and in their order, and of `others`.
+  /// Logs the algorithms, which come first and in their order, and `others`. There is a log.
   void explain(const std::vector<Algorithm> &others, CallCandidate::Status status, const std::string &reason);
 
   LibraryHandles &handles;
   MatrixProduct product;
-  bool explains;
-  std::vector<CallCandidate> candidates; ///< At first those of `algorithms`.
+  CandidateLog *log;
+  size_t firstCandidate = 0; ///< The number of the first of `algorithms` in the log.
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutC = nullptr, layoutD = nullptr;
   std::vector<Algorithm> algorithms;
