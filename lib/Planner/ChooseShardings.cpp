@@ -413,6 +413,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
                   !requests->outputs.empty();
   DenseMap<Operation *, LoopOption> decided;
   FailureOr<ShardingAssignment> assignment;
+  double follow = this->follow;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
     Goal goal{objective,    *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
@@ -439,6 +440,8 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
       requests->arguments[argument] = ShardingRequest(sharding.getDims());
     for (auto &[operand, dims] : requests->outputs)
       dims = ShardingRequest(assignment->outputs.lookup(operand).getDims());
+    // From now on arguments are stated that nobody asked for.
+    follow = 0;
     isOpen = commit.isOpen;
   }
   emitIdle(function, *assignment);
