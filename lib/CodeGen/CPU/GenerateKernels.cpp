@@ -61,6 +61,8 @@ struct GenerateCpuKernels : dovetail::impl::GenerateCpuKernelsBase<GenerateCpuKe
     // Much of what changed in a loop does not change in its parts.
     if (splitLoops(code, bounds))
       simplifyKernels(code);
+    if (unswitchLoops(code))
+      simplifyKernels(code);
     joinChecks(code);
   }
 };

@@ -33,7 +33,7 @@ plan.kernel @rows(%table: tensor<100x8xf32>, %indices: tensor<30xi32>) layouts [
 // CHECK: plan.load %[[TABLE]]
 // CHECK: } else {
 // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0.000000e+00
-// CHECK-NEXT: scf.yield %[[ZERO]]
+// CHECK: plan.store %[[ZERO]]
 // CHECK-LABEL: func.func @owned(
 plan.kernel @owned(%table: tensor<100x8xf32>, %indices: tensor<30xi32>) layouts [<[0, 1], [?, 8]>, <[0], [30]>] -> [<[0, 1], [30, 8]>]
     attributes {static_loops = array<i64: 0, 1>} {
