@@ -217,6 +217,12 @@ static bool isAddress(Operation *op) {
          definition.loops.size() == definition.resultRank && definition.reads.size() == 1;
 }
 
+/// Whether `op` says where elements are that are stored in the order in which it would store them.
+static bool isAddressInOrder(Operation *op) {
+  return isAddress(op) && !readsWithGaps(cast<DefinitionOpInterface>(op), 0, plan::getFormat(op->getOperand(0)),
+                                         plan::getFormat(op->getResult(0)));
+}
+
 /// Whether `op` gives the same everywhere: constants that become part of the code.
 static bool isUniform(Operation *op) {
   return isCheap(op) && op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isUniformConstant);
@@ -276,10 +282,15 @@ static bool readsAddress(OpOperand &use) {
   // Where an update goes is read once, and what is the same everywhere need not be in memory.
   if (isPlace(use) || (definition.writes && isUniform(op)))
     return true;
-  if (!isAddress(op) || readsWithGaps(cast<DefinitionOpInterface>(op), 0, plan::getFormat(op->getOperand(0)),
-                                      plan::getFormat(op->getResult(0))))
-    return false;
-  return definition.isFold ? !definition.isProduct : definition.writes && use.getOperandNumber() > 0;
+  return isAddressInOrder(op) &&
+         (definition.isFold ? !definition.isProduct : definition.writes && use.getOperandNumber() > 0);
+}
+
+/// Whether `use` reads a part that is stored elsewhere, such as an end of a tensor, as one part of a larger result.
+static bool joinsAddress(OpOperand &use) {
+  Operation *op = use.get().getDefiningOp();
+  return isAddressInOrder(op) && readsOnce(use) &&
+         getType(use.getOwner()).getNumElements() > getType(op).getNumElements();
 }
 
 /// Whether `op`, all of whose users are `members` of the kernel of `root`, may join them.
@@ -313,7 +324,7 @@ static bool canAbsorb(Operation *op, Operation *root, const Members &members) {
   if (!isCheap(op)) {
     return isOfElements(cast<DefinitionOpInterface>(op).getDefinition()) && isComputedOnce(op, root);
   }
-  if (llvm::all_of(op->getUses(), readsAddress))
+  if (llvm::all_of(op->getUses(), readsAddress) || llvm::all_of(op->getUses(), joinsAddress))
     return true;
   // A small value that many elements share is cheaper to store than to recompute, unless it is constant along rows.
   int64_t volume = rootType.getNumElements();

@@ -350,3 +350,28 @@ func.func @factors(%x: tensor<4x8xf32>, %v: tensor<8x6xi8>, %w: tensor<8x6xi8>) 
   %3 = dovetail.matmul %x, %2 {plan.generated} : (tensor<4x8xf32>, tensor<8x6xf32>) -> tensor<4x6xf32>
   return %1, %3 : tensor<4x6xf32>, tensor<4x6xf32>
 }
+
+// -----
+
+// The small end of a tensor, as one part of a larger result, is read where it lies; small as it is, many elements do not
+// share it. A sum over a small slice, whose elements many share, is not.
+
+// CHECK-LABEL: func.func @ends
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.slice
+// CHECK-NEXT: dovetail.concat
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.slice
+// CHECK-NEXT: plan.yield
+// CHECK: plan.group
+// CHECK-NEXT: dovetail.add
+// CHECK-NEXT: plan.yield
+// CHECK-NOT: plan.group
+func.func @ends(%x: tensor<64x8xf32>) -> (tensor<65x8xf32>, tensor<64x8xf32>) {
+  %0 = dovetail.slice %x {starts = array<i64: 63, 0>, sizes = array<i64: 1, 8>, steps = array<i64: 1, 1>} : (tensor<64x8xf32>) -> tensor<1x8xf32>
+  %1 = dovetail.concat %0, %x {axis = 0 : i64} : (tensor<1x8xf32>, tensor<64x8xf32>) -> tensor<65x8xf32>
+  %2 = dovetail.slice %x {starts = array<i64: 7, 0>, sizes = array<i64: 1, 8>, steps = array<i64: 1, 1>} : (tensor<64x8xf32>) -> tensor<1x8xf32>
+  %3 = dovetail.add %x, %2 : (tensor<64x8xf32>, tensor<1x8xf32>) -> tensor<64x8xf32>
+  return %1, %3 : tensor<65x8xf32>, tensor<64x8xf32>
+}
