@@ -58,6 +58,22 @@ static Value getSource(Value operand) {
   return isPartial(reshard.getOperand()) ? operand : reshard.getOperand();
 }
 
+/// Whether `value`, or what it is a part of, is likely to be in memory anyway: given, no element that is computed for
+/// itself, or read more than once.
+static bool isStored(Value value) {
+  auto producer = value.getDefiningOp<DefinitionOpInterface>();
+  if (!producer || !value.hasOneUse())
+    return true;
+  if (producer->getNumOperands() == 1 && producer.isCheapElement() && producer.isLinearIn(0)) {
+    auto type = cast<RankedTensorType>(value.getType()),
+         from = cast<RankedTensorType>(producer->getOperand(0).getType());
+    if (type.getNumElements() <= from.getNumElements())
+      return isStored(producer->getOperand(0));
+  }
+  Definition definition = producer.getDefinition();
+  return definition.isFold || definition.writes || definition.scan || !definition.lines.empty();
+}
+
 void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist) {
   auto op = reshard.getOperand().getDefiningOp<DefinitionOpInterface>();
   if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
@@ -80,7 +96,8 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
     if ((loop.kind != LoopKind::Parallel && !loop.isLookup()) || !sharding.covers(loop.extent))
       return;
 
-  int64_t bytes = 0;
+  int64_t bytes = 0, own = getExchangeBytes(type, held, wanted, mesh), ofOperands = 0;
+  bool isExchanged = false, areStored = true;
   SmallVector<std::pair<Value, ShardingAttr>> operands;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     Value source = getSource(operand);
@@ -89,17 +106,26 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
       return;
     ShardingAttr needed = getNeededSharding(relation, number, operandType, loops, meshName);
     operands.push_back({source, needed});
-    bytes += getExchangeBytes(operandType, getSharding(source), needed, mesh);
+    int64_t moved = getExchangeBytes(operandType, getSharding(source), needed, mesh);
+    bytes += moved;
+    areStored &= moved == 0 || isStored(source);
+    // What moves for this operation alone does so no more.
+    if (source != operand && operand.hasOneUse()) {
+      ofOperands += getExchangeBytes(operandType, getSharding(source), getSharding(operand), mesh);
+      isExchanged = true;
+    }
   }
-  if (bytes >= getExchangeBytes(type, held, wanted, mesh))
+  // Where what is stored is exchanged anyway, one exchange of as many bytes does for both, and nobody has to store what
+  // is between them.
+  if (isExchanged && areStored ? bytes > own + ofOperands : bytes >= own)
     return;
 
   OpBuilder builder(op);
-  llvm::SmallSetVector<Operation *, 4> former;
+  llvm::SmallSetVector<Operation *, 4> producers;
   for (auto [operand, replacement] : llvm::zip_equal(op->getOpOperands(), operands)) {
     auto [source, needed] = replacement;
     if (Operation *definition = operand.get().getDefiningOp())
-      former.insert(definition);
+      producers.insert(definition);
     if (covers(getSharding(source), needed, cast<RankedTensorType>(source.getType()), mesh)) {
       operand.set(source);
       continue;
@@ -113,7 +139,7 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   assignLoopShardings(op, relation, loops, meshName);
   reshard.getResult().replaceAllUsesWith(op->getResult(0));
   reshard.erase();
-  for (Operation *definition : former)
+  for (Operation *definition : producers)
     if (auto unused = dyn_cast<ReshardOp>(definition); unused && unused->use_empty()) {
       llvm::erase(worklist, unused);
       unused.erase();
