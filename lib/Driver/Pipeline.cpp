@@ -129,6 +129,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
                                          getCluster(options)));
     break;
   case Phase::Partition:
+    passes.addNestedPass<func::FuncOp>(createJoinWraps());
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     passes.addPass(createHoistReshards());

@@ -154,12 +154,24 @@ std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t co
   return splits;
 }
 
-/// Whether the loop can be split into so many parts.
-static bool maySplitLoop(DefinitionOpInterface op, const OpRelation &relation, const Loop &loop, int64_t parts) {
+/// Whether the only iteration of loop `number` reads one element of a dimension that has several. One rank may have
+/// that, such as an end that another rank continues its part with.
+static bool takesOneOfMany(DefinitionOpInterface op, const OpRelation &relation, unsigned number) {
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), relation.operands))
+    for (auto [dim, entry] : llvm::enumerate(dims))
+      if (entry.loop == static_cast<int>(number) && entry.map.hasLoop() && entry.map.need({0, 1}).size() == 1 &&
+          cast<RankedTensorType>(operand.getType()).getDimSize(dim) > 1)
+        return true;
+  return false;
+}
+
+/// Whether loop `number` can be split into so many parts.
+static bool maySplitLoop(DefinitionOpInterface op, const OpRelation &relation, unsigned number, int64_t parts) {
+  const Loop &loop = relation.loops[number];
   bool hasParts = llvm::any_of(relation.loops, [](const Loop &other) { return other.kind == LoopKind::Part; });
   switch (loop.kind) {
   case LoopKind::Parallel:
-    return loop.extent > 1;
+    return loop.extent > 1 || (loop.extent == 1 && takesOneOfMany(op, relation, number));
   case LoopKind::Reduction:
     // What finds parts is not divided again.
     return loop.extent > 1 && (loop.reduction || (op.dividesTerms() && !hasParts));
@@ -250,7 +262,7 @@ std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelat
   isComplete = true;
   unsigned place = *families.getPlace(op->getResult(0));
   std::vector<LoopOption> options;
-  auto maySplit = [&](unsigned loop, int64_t parts) { return maySplitLoop(op, relation, relation.loops[loop], parts); };
+  auto maySplit = [&](unsigned loop, int64_t parts) { return maySplitLoop(op, relation, loop, parts); };
   for (Split &split : getSplits(place, relation.loops.size(), maySplit)) {
     // Partial values combine in one way only.
     std::optional<ReduceKind> kind;

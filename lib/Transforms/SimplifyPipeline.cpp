@@ -45,6 +45,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   if (target.hasAttention)
     functions.addPass(createFormAttention());
   functions.addPass(createExpandNorms());
+  functions.addPass(createExpandWraps());
   functions.addPass(createFoldConstants());
   functions.addPass(createCSEPass());
   functions.addPass(createTransposeConstants());

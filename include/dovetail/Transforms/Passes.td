@@ -191,6 +191,25 @@ def ExpandNorms : Pass<"dovetail-expand-norms"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def ExpandWraps : Pass<"dovetail-expand-wraps"> {
+  let summary = "Replace padding that wraps around by a concatenation";
+  let description = [{
+    `pad` in wrap mode becomes a `concat` of the tensor and of slices of its ends, dimension by dimension. What a rank
+    at an end of a dimension reads of the other end is then an operand of its own, so that ranks exchange a halo and not
+    all of the dimension. A dimension that is repeated more than eight times stays as it is.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def JoinWraps : Pass<"dovetail-join-wraps", "::mlir::func::FuncOp"> {
+  let summary = "Make concatenations of a tensor with its own ends padding again";
+  let description = [{
+    What `dovetail-expand-wraps` makes of padding that wraps around is for ranks that divide the dimension. Where none
+    does, it is a `pad` again once shardings are chosen, of all such dimensions at once and after those that ranks
+    divide, so that one kernel reads each element where it is.
+  }];
+}
+
 def RecognizeActivations : Pass<"dovetail-recognize-activations"> {
   let summary = "Recognize activation functions that are spelt out";
   let description = [{
