@@ -60,6 +60,7 @@ void AssignmentProblem::addNodes() {
       states.push_back(option.result);
     }
     unsigned node = graph.addNode(std::move(optionCosts));
+    opOf[node] = &op;
     for (Value result : op.getResults())
       sources[result] = {node, states};
     for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
@@ -91,7 +92,8 @@ void AssignmentProblem::addNodes() {
   }
 }
 
-void AssignmentProblem::connect(RankedTensorType type, const Source &source, const Reader &reader) {
+void AssignmentProblem::connect(Value value, const Source &source, const Reader &reader) {
+  auto type = cast<RankedTensorType>(value.getType());
   Prices &ofType = prices[RankedTensorType::get(type.getShape(), type.getElementType())];
   std::vector<unsigned> held = ofType.getNumbers(source.states), needed = ofType.getNumbers(reader.needs);
   // Networks repeat themselves.
@@ -112,16 +114,14 @@ void AssignmentProblem::connect(RankedTensorType type, const Source &source, con
     }
     table = std::make_shared<const std::vector<double>>(std::move(entries));
   }
-  graph.addEdge(source.node, reader.node, table);
-  connections.push_back({type, source, reader});
+  connections.push_back({value, source, reader, graph.addEdge(source.node, reader.node, table)});
 }
 
 void AssignmentProblem::addEdges(Value value, const Source &source) {
-  auto type = cast<RankedTensorType>(value.getType());
   ArrayRef<Reader> all = readers[value];
   const Source *from = &source;
   if (auto entry = pinned.find(value); entry != pinned.end()) {
-    connect(type, source, {entry->second.node, entry->second.states});
+    connect(value, source, {entry->second.node, entry->second.states});
     from = &entry->second;
   }
   if (all.size() > 1) {
@@ -134,11 +134,11 @@ void AssignmentProblem::addEdges(Value value, const Source &source) {
           states.insert(need);
     form.states.assign(states.begin(), states.end());
     form.node = graph.addNode(std::vector<double>(form.states.size(), 0));
-    connect(type, *from, {form.node, form.states});
+    connect(value, *from, {form.node, form.states});
     from = &(forms[value] = std::move(form));
   }
   for (const Reader &reader : all)
-    connect(type, *from, reader);
+    connect(value, *from, reader);
 }
 
 std::vector<WeightStorage::Use> AssignmentProblem::getUses(Value constant) {

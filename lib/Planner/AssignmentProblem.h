@@ -54,24 +54,25 @@ private:
     llvm::DenseSet<mlir::OpOperand *> gathered;
   };
 
-  /// A value that is brought from one to the other.
+  /// A value that is brought from one to the other, with the number of the edge that says what that costs.
   struct Connection {
-    mlir::RankedTensorType type;
+    mlir::Value value;
     Source source;
     Reader reader;
+    unsigned edge;
+
+    mlir::RankedTensorType getType() const { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
   };
 
-  /// A reader of a value that may stop being split along what is stated, though it need not. `held` says of each option
-  /// of the value's source whether the value lies split so. `kept` says of each option of the reader whether it is.
+  /// A connection one end of which may be split along what is stated, and the other one otherwise, though it need not.
   struct Departure {
-    mlir::Value value;
-    unsigned source, reader;
-    std::vector<bool> held, kept;
-
-    bool isTaken(const ChoiceGraph::Solution &solution) const {
-      return held[solution.options[source]] && !kept[solution.options[reader]];
-    }
+    /// Its number.
+    size_t connection;
+    /// Of each pair of options, the source's major, whether that is so.
+    std::vector<bool> pairs;
   };
+
+  using Origins = llvm::SmallVector<unsigned, 1>;
 
   void stateCuts();
   void findOptions();
@@ -105,11 +106,38 @@ private:
   ChoiceGraph::Solution searchWithin(double memory);
   /// What a solution takes. `peak`, if given, receives what there is at the time of most.
   Expectation predict(const ChoiceGraph::Solution &solution, Peak *peak = nullptr);
-  void connect(mlir::RankedTensorType type, const Source &source, const Reader &reader);
+  void connect(mlir::Value value, const Source &source, const Reader &reader);
+  /// Whether it is of interest how both ends of a connection are split.
+  bool mayMove(const Connection &connection) const;
+  void findFollowers();
   /// All of them, once all connections are there.
-  std::vector<Departure> findDepartures();
-  /// Searches anew if the solution departs from what is stated, with the price of a departure.
+  void findDepartures();
+  /// Loops or dimensions of which the first one is at `place`, and how they are split.
+  struct Splits {
+    unsigned place;
+    llvm::ArrayRef<DimShardingAttr> dims;
+  };
+  Splits getHeld(const Connection &connection, unsigned option) {
+    return {*families.getPlace(connection.value), connection.source.states[option].getDims()};
+  }
+  Splits getRead(const Connection &connection, unsigned option);
+  /// What is stated that they are split along, over the axes of this number: numbers of `CutFamilies`.
+  Origins getOrigins(Splits splits, size_t number);
+  bool isTaken(const Departure &departure, const ChoiceGraph::Solution &solution) const {
+    const auto &[value, source, reader, edge] = connections[departure.connection];
+    return departure.pairs[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
+  }
+  /// What departures cost beside what they take, from now on.
+  void setDeparturePrice(double price);
+  /// What a solution costs without that price.
+  double getUnpriced(const ChoiceGraph::Solution &solution) const;
+  /// Of the exchanges of its departures.
+  double getExchangeSeconds(const ChoiceGraph::Solution &solution) const;
+  /// Searches anew if the solution departs from what is stated.
   ChoiceGraph::Solution steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment);
+  /// Says where the solution leaves what is stated, and where it goes from one thing stated to another.
+  void describeMoves(const ChoiceGraph::Solution &solution, ShardingAssignment &assignment);
+  Move getMove(const ChoiceGraph::Solution &solution, const Connection &connection);
   double getCost(const ExchangeCost &cost) const { return cost.get(goal.objective); }
   /// What an option of an operation costs by itself.
   double getCost(const LoopOption &option) const;
@@ -154,6 +182,13 @@ private:
   llvm::MapVector<mlir::Value, Source> forms;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Reader, 2>> readers;
   std::vector<Connection> connections;
+  /// Of axes over which something is stated, in the order of `CutFamilies`.
+  std::vector<CutFamilies::Followers> followers;
+  std::vector<Departure> departures;
+  /// Of departures, what their edges cost without a price.
+  std::vector<ChoiceGraph::EdgeCosts> unpriced;
+  /// The operation that a node chooses for.
+  llvm::DenseMap<unsigned, mlir::Operation *> opOf;
   /// What it costs to take a tensor of one type from one sharding to another; negative where that is not known yet.
   struct Prices {
     std::vector<unsigned> getNumbers(llvm::ArrayRef<ShardingAttr> shardings) {

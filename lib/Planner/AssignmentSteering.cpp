@@ -9,8 +9,11 @@
 // Lets a stated sharding hold for all that follows it, unless a departure saves enough.
 //
 // A departure is a value that lies split along a dimension that follows a stated one, over the same mesh axes, and is
-// read otherwise. Each costs a share of the time of the best assignment without such a price. After a departure all may
-// stay so: the way back costs the exchange alone.
+// read otherwise. After it all may stay so: the way back costs the exchange alone. Of what a stated result is computed
+// of, the way to what is stated is the departure.
+//
+// What takes least time without departures is left where some save a share of that time, all together. Each costs that
+// share, so that there are few; less, where the best way is still that much faster.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,111 +24,242 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Whether a loop or dimension is split over all of these axes. If it is split over no others, its cuts must be stated
-/// ones, of `cuts`, or follow from these.
-static bool isSplitAs(DimShardingAttr dim, ArrayRef<StringAttr> axes, ArrayRef<CutFamilies::Cuts> cuts) {
-  ArrayRef<StringAttr> own = dim.getAxes();
-  if (own.size() > axes.size())
-    return llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(own, axis); });
-  return llvm::any_of(cuts, [&](const CutFamilies::Cuts &each) { return each.isStated && each.sharding == dim; });
+/// Of the time that a departure's exchange is predicted to take, what it may take besides. docs/performance.md compares
+/// predictions with measurements: exchanges are what is predicted worst, most of all those of small models.
+static constexpr double kExchangeDoubt = 0.5;
+/// How often the price of a departure is halved.
+static constexpr int kMaxHalvings = 3;
+/// The price where there are to be no departures but those that must be, in times of the whole.
+static constexpr double kProhibitive = 1e3;
+
+/// The cuts of a dimension over the first `parts` of its pieces' groups: over the first of its axes.
+static std::vector<int64_t> getCoarseCuts(DimShardingAttr dim, int64_t parts) {
+  unsigned width = dim.getNumPieces() / parts;
+  std::vector<int64_t> cuts = {dim.getPiece(0).lo};
+  for (int64_t part = 0; part < parts; ++part)
+    cuts.push_back(dim.getPiece((part + 1) * width - 1).hi);
+  return cuts;
 }
 
-std::vector<AssignmentProblem::Departure> AssignmentProblem::findDepartures() {
-  DenseMap<unsigned, Operation *> opOf;
-  for (const auto &[op, list] : options)
-    opOf[sources[op->getResult(0)].node] = op;
-  std::vector<Departure> departures;
-  for (ArrayRef<StringAttr> axes : families.getStatedAxes()) {
-    DenseSet<unsigned> followers = families.getFollowers(axes);
-    // Several dimensions may follow, such as queries and keys of scores: one of them is split.
-    auto follows = [&](unsigned place, ArrayRef<DimShardingAttr> dims) {
-      return llvm::any_of(llvm::enumerate(dims), [&](auto entry) {
-        unsigned own = place + entry.index();
-        return followers.contains(own) && isSplitAs(entry.value(), axes, families.get(own, axes));
-      });
-    };
-    for (const auto &[value, computed] : sources) {
-      std::optional<unsigned> place = families.getPlace(value);
-      if (!place)
-        continue;
-      auto entry = pinned.find(value);
-      const Source &source = entry == pinned.end() ? computed : entry->second;
-      std::vector<bool> held;
-      for (ShardingAttr state : source.states)
-        held.push_back(state && follows(*place, state.getDims()));
-      if (!llvm::is_contained(held, true))
-        continue;
-      auto add = [&](unsigned from, const std::vector<bool> &held, unsigned to, std::vector<bool> kept) {
-        // A reader that cannot follow does not depart.
-        if (from != to && llvm::is_contained(kept, true) && llvm::is_contained(kept, false))
-          departures.push_back({value, from, to, held, std::move(kept)});
-      };
-      // A value of several readers is brought to all of them in one form.
-      unsigned from = source.node;
-      if (auto form = forms.find(value); form != forms.end()) {
-        std::vector<bool> brought;
-        for (ShardingAttr state : form->second.states)
-          brought.push_back(follows(*place, state.getDims()));
-        add(from, held, form->second.node, brought);
-        from = form->second.node;
-        held = std::move(brought);
-      }
-      for (const Reader &reader : readers[value]) {
-        std::vector<bool> kept;
-        if (Operation *op = opOf.lookup(reader.node)) {
-          // An operand may be brought to all ranks, if the operation follows by another one.
-          unsigned loops = *families.getPlace(op->getResult(0));
-          for (const LoopOption &option : options[op])
-            kept.push_back(follows(loops, option.loops));
-        } else {
-          for (ShardingAttr need : reader.needs)
-            kept.push_back(!need || follows(*place, need.getDims()));
-        }
-        add(from, held, reader.node, std::move(kept));
-      }
+AssignmentProblem::Splits AssignmentProblem::getRead(const Connection &connection, unsigned option) {
+  const auto &[value, source, reader, edge] = connection;
+  // An operand may be brought to all ranks, if the operation follows by another one.
+  if (Operation *op = opOf.lookup(reader.node))
+    return {*families.getPlace(op->getResult(0)), options[op][option].loops};
+  return {*families.getPlace(value), reader.needs[option].getDims()};
+}
+
+AssignmentProblem::Origins AssignmentProblem::getOrigins(Splits splits, size_t number) {
+  ArrayRef<StringAttr> axes = families.getStatedAxes()[number];
+  Origins origins;
+  for (auto [index, dim] : llvm::enumerate(splits.dims)) {
+    ArrayRef<StringAttr> own = dim.getAxes();
+    unsigned place = splits.place + index;
+    if (own.size() < axes.size() || own.take_front(axes.size()) != axes || !followers[number].places.contains(place))
+      continue;
+    for (const CutFamilies::Cuts &cuts : families.get(place, axes)) {
+      // Over more axes, what is stated is divided further.
+      bool isAlike = own.size() == axes.size()
+                         ? cuts.sharding == dim
+                         : cuts.isOpen || getCoarseCuts(dim, cuts.sharding.getNumPieces()) ==
+                                              getCoarseCuts(cuts.sharding, cuts.sharding.getNumPieces());
+      if (cuts.isStated && isAlike)
+        for (unsigned origin : cuts.origins)
+          if (!llvm::is_contained(origins, origin))
+            origins.push_back(origin);
     }
   }
-  return departures;
+  return origins;
+}
+
+bool AssignmentProblem::mayMove(const Connection &connection) const {
+  // A result that is to be split in no certain way takes any.
+  return families.getPlace(connection.value) && !llvm::is_contained(connection.reader.needs, ShardingAttr());
+}
+
+void AssignmentProblem::findFollowers() {
+  if (followers.empty())
+    for (ArrayRef<StringAttr> axes : families.getStatedAxes())
+      followers.push_back(families.getFollowers(axes));
+}
+
+void AssignmentProblem::findDepartures() {
+  findFollowers();
+  DenseMap<std::pair<unsigned, unsigned>, size_t> numbers;
+  DenseMap<size_t, size_t> found;
+  for (size_t axes = 0; axes < followers.size(); ++axes)
+    for (const auto &[number, connection] : llvm::enumerate(connections)) {
+      const auto &[value, source, reader, edge] = connection;
+      if (!mayMove(connection))
+        continue;
+      // An operation that reads a value twice leaves it once.
+      auto [known, isNew] = numbers.try_emplace({source.node, reader.node}, number);
+      if (known->second != number)
+        continue;
+      SmallVector<bool> held, kept;
+      for (unsigned option = 0; option < source.states.size(); ++option)
+        held.push_back(!getOrigins(getHeld(connection, option), axes).empty());
+      if (!llvm::is_contained(held, true))
+        continue;
+      for (unsigned option = 0; option < reader.needs.size(); ++option)
+        kept.push_back(!getOrigins(getRead(connection, option), axes).empty());
+      // What cannot follow does not depart.
+      if (!llvm::is_contained(kept, true))
+        continue;
+      unsigned place = *families.getPlace(value);
+      auto dims = llvm::seq<unsigned>(place, place + connection.getType().getRank());
+      // Of an argument ranks may be given what they need.
+      bool mayReturn = isa<BlockArgument>(value) ||
+                       llvm::any_of(dims, [&](unsigned dim) { return followers[axes].behind.contains(dim); });
+      std::vector<bool> pairs;
+      for (auto [from, state] : llvm::zip_equal(held, source.states))
+        for (bool to : kept) {
+          // A sum whose terms are split is computed as is asked for.
+          bool isSum = llvm::all_of(families.getStatedAxes()[axes],
+                                    [&](StringAttr axis) { return llvm::is_contained(state.getPartialAxes(), axis); });
+          pairs.push_back(from ? !to : to && !mayReturn && !isSum);
+        }
+      if (!llvm::is_contained(pairs, true))
+        continue;
+      // What is stated over several sets of axes is left once.
+      auto [entry, isFirst] = found.try_emplace(number, departures.size());
+      if (isFirst)
+        departures.push_back({number, std::move(pairs)});
+      else
+        for (size_t pair = 0; pair < pairs.size(); ++pair)
+          if (pairs[pair])
+            departures[entry->second].pairs[pair] = true;
+    }
+  for (const Departure &departure : departures)
+    unpriced.push_back(graph.getEdges()[connections[departure.connection].edge].costs);
+}
+
+void AssignmentProblem::setDeparturePrice(double price) {
+  // The price becomes a part of what the exchange costs: more edges would make the graph wider.
+  std::map<std::pair<ChoiceGraph::EdgeCosts, std::vector<bool>>, ChoiceGraph::EdgeCosts> tables;
+  for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
+    ChoiceGraph::EdgeCosts &table = tables[{own, departure.pairs}];
+    if (!table) {
+      std::vector<double> entries(*own);
+      for (auto [entry, departs] : llvm::zip_equal(entries, departure.pairs))
+        if (price > 0 && departs)
+          entry += price + kExchangeDoubt * entry;
+      table = std::make_shared<const std::vector<double>>(std::move(entries));
+    }
+    graph.setEdge(connections[departure.connection].edge, table);
+  }
+}
+
+double AssignmentProblem::getUnpriced(const ChoiceGraph::Solution &solution) const {
+  double cost = graph.evaluate(solution.options);
+  for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
+    if (!isTaken(departure, solution))
+      continue;
+    const auto &[value, source, reader, edge] = connections[departure.connection];
+    size_t pair = solution.options[source.node] * reader.needs.size() + solution.options[reader.node];
+    cost -= (*graph.getEdges()[edge].costs)[pair] - (*own)[pair];
+  }
+  return cost;
+}
+
+double AssignmentProblem::getExchangeSeconds(const ChoiceGraph::Solution &solution) const {
+  double seconds = 0;
+  for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
+    if (!isTaken(departure, solution))
+      continue;
+    const auto &[value, source, reader, edge] = connections[departure.connection];
+    seconds += (*own)[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
+  }
+  return seconds;
 }
 
 ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment) {
-  if (goal.follow <= 0 || goal.seed || goal.objective != Objective::Time || goal.following != Following::No)
+  if (!goal.isAsked || goal.follow <= 0 || goal.seed || goal.objective != Objective::Time ||
+      goal.following != Following::No)
     return solution;
-  std::vector<Departure> departures = findDepartures();
-  auto count = [&](const ChoiceGraph::Solution &found) {
-    return llvm::count_if(departures, [&](const Departure &departure) { return departure.isTaken(found); });
+  findDepartures();
+  auto departs = [&](const ChoiceGraph::Solution &found) {
+    return llvm::any_of(departures, [&](const Departure &departure) { return isTaken(departure, found); });
   };
-  if (count(solution) == 0)
+  if (!departs(solution))
     return solution;
-  double price = goal.follow * solution.cost;
-  // The price becomes a part of what the exchange costs: more edges would make the graph wider.
-  DenseMap<std::pair<unsigned, unsigned>, unsigned> edges;
-  for (auto [number, edge] : llvm::enumerate(graph.getEdges()))
-    edges[{edge.a, edge.b}] = number;
-  std::map<std::tuple<ChoiceGraph::EdgeCosts, std::vector<bool>, std::vector<bool>>, ChoiceGraph::EdgeCosts> tables;
-  for (const Departure &departure : departures) {
-    unsigned edge = edges.at({departure.source, departure.reader});
-    const ChoiceGraph::EdgeCosts &own = graph.getEdges()[edge].costs;
-    ChoiceGraph::EdgeCosts &table = tables[{own, departure.held, departure.kept}];
-    if (!table) {
-      std::vector<double> entries(*own);
-      for (size_t i = 0, number = 0; i < departure.held.size(); ++i)
-        for (size_t j = 0; j < departure.kept.size(); ++j, ++number)
-          entries[number] += departure.held[i] && !departure.kept[j] ? price : 0;
-      table = std::make_shared<const std::vector<double>>(std::move(entries));
-    }
-    graph.setEdge(edge, table);
+  auto searchAt = [&](double price) {
+    setDeparturePrice(price);
+    Peak atMost;
+    ChoiceGraph::Solution found = goal.memory ? searchWithin(*goal.memory) : searchFreely(atMost);
+    if (!found.isPossible())
+      return found;
+    double paid = found.cost - getUnpriced(found);
+    found.cost -= paid;
+    found.bound = std::clamp(found.bound - paid, 0.0, found.cost);
+    return found;
+  };
+  bool isFitting = !goal.memory || predict(solution).getMemory() <= *goal.memory;
+  auto isUsable = [&](const ChoiceGraph::Solution &found) {
+    return found.isPossible() && (!goal.memory || !isFitting || predict(found).getMemory() <= *goal.memory);
+  };
+  bool isStrict = goal.follow >= 1;
+  // Arguments cost what it takes to give them to ranks, which is no part of a run.
+  auto isWorth = [&](const ChoiceGraph::Solution &from, const ChoiceGraph::Solution &to) {
+    double seconds = predict(from).seconds;
+    double doubt = kExchangeDoubt * std::max(getExchangeSeconds(to) - getExchangeSeconds(from), 0.0);
+    return seconds - predict(to).seconds - doubt >= goal.follow * seconds;
+  };
+  ChoiceGraph::Solution followed = searchAt(ChoiceGraph::impossible);
+  bool mayFollow = isUsable(followed);
+  if (mayFollow)
+    assignment.followedSeconds = predict(followed).seconds;
+  if (mayFollow && (isStrict || !isWorth(followed, solution)))
+    return followed;
+  double price = predict(mayFollow ? followed : solution).seconds * (isStrict ? kProhibitive : goal.follow);
+  for (int halvings = 0; halvings <= kMaxHalvings; ++halvings, price /= 2) {
+    ChoiceGraph::Solution found = searchAt(price);
+    if (isUsable(found) && (!mayFollow || isWorth(followed, found)) && (isStrict || !isWorth(found, solution)))
+      return found;
   }
-  Peak atMost;
-  ChoiceGraph::Solution steered = goal.memory ? searchWithin(*goal.memory) : searchFreely(atMost);
-  if (!steered.isPossible())
-    return solution;
-  // Prices of departures are no time.
-  double paid = price * static_cast<double>(count(steered));
-  steered.cost -= paid;
-  steered.bound = std::max(steered.bound - paid, 0.0);
-  for (const Departure &departure : departures)
-    if (departure.isTaken(steered))
-      assignment.departures.push_back(departure.value);
-  return steered;
+  setDeparturePrice(0);
+  return solution;
+}
+
+Move AssignmentProblem::getMove(const ChoiceGraph::Solution &solution, const Connection &connection) {
+  const auto &[value, source, reader, edge] = connection;
+  ShardingAttr state = getState(solution, source), need = reader.needs[solution.options[reader.node]];
+  Move move{value, opOf.lookup(reader.node), LoopShardings(state.getDims()), {}, false, 0};
+  if (move.reader)
+    move.to = options[move.reader][solution.options[reader.node]].loops;
+  else if (need)
+    move.to = LoopShardings(need.getDims());
+  if (std::optional<ExchangeCost> cost = costs.get(connection.getType(), state, need))
+    move.bytes = cost->totalBytes;
+  return move;
+}
+
+void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, ShardingAssignment &assignment) {
+  if (!goal.isAsked || goal.seed || goal.following != Following::No)
+    return;
+  for (const Departure &departure : departures) {
+    if (!isTaken(departure, solution))
+      continue;
+    const Connection &connection = connections[departure.connection];
+    Move move = getMove(solution, connection);
+    for (size_t axes = 0; axes < followers.size(); ++axes)
+      move.isHeld |= !getOrigins(getHeld(connection, solution.options[connection.source.node]), axes).empty();
+    assignment.departures.push_back(std::move(move));
+  }
+  // One request cannot contradict itself.
+  if (requests.arguments.size() + requests.results.size() + requests.loops.size() + requests.outputs.size() < 2)
+    return;
+  findFollowers();
+  for (size_t axes = 0; axes < followers.size(); ++axes)
+    for (const Connection &connection : connections) {
+      if (!mayMove(connection))
+        continue;
+      Origins from = getOrigins(getHeld(connection, solution.options[connection.source.node]), axes);
+      Origins to = getOrigins(getRead(connection, solution.options[connection.reader.node]), axes);
+      if (from.empty() || to.empty() ||
+          llvm::any_of(to, [&](unsigned origin) { return llvm::is_contained(from, origin); }))
+        continue;
+      if (Move move = getMove(solution, connection); move.bytes > 0)
+        assignment.changes.push_back(std::move(move));
+    }
 }

@@ -13,6 +13,7 @@
 #include "PassCluster.h"
 #include "ShardingAssignment.h"
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/Planner/Passes.h"
@@ -329,19 +330,74 @@ static void emitExplanations(func::FuncOp function, const ShardingAssignment &as
   }
 }
 
-/// Says where what is stated does not hold any more, though it could.
-static void emitDepartures(func::FuncOp function, const ShardingAssignment &assignment, double follow) {
+static std::string formatBytes(double bytes) {
+  static constexpr const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  unsigned unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
+    bytes /= 1024;
+  return llvm::formatv(unit == 0 ? "{0:f0} {1}" : "{0:f1} {1}", bytes, units[unit]).str();
+}
+
+/// The name of the tensor that is made at `location`, or else that of what makes it.
+static std::string getName(Location location) {
+  StringRef name = getTensorName(location);
+  if (name.empty())
+    location->walk([&](Location part) {
+      auto named = dyn_cast<NameLoc>(part);
+      if (!named)
+        return WalkResult::advance();
+      name = named.getName().getValue();
+      return WalkResult::interrupt();
+    });
+  return name.empty() ? "" : "'" + name.str() + "'";
+}
+
+/// `tensor 'x' is split as [_, y:3+4], but 'z', which reads it, as [y:2+2, _]; ranks receive 3.0 KiB for that`.
+static std::string describe(const Move &move) {
+  auto getRank = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+  auto describeSplit = [](const std::string &split) { return split == "not split" ? "whole" : "split as " + split; };
+  std::string name = getName(move.value.getLoc());
+  std::string text = (name.empty() ? "a tensor" : "tensor " + name) + " is " +
+                     describeSplit(describe(move.from, getRank(move.value), /*withSizes=*/true));
+  if (move.reader) {
+    std::string reader = getName(move.reader->getLoc());
+    text += ", but " + (reader.empty() ? "an operation that reads it is " : reader + ", which reads it, is ") +
+            describeSplit(describe(move.to, getRank(move.reader->getResult(0)), /*withSizes=*/true));
+  } else {
+    text +=
+        ", but brought to what reads it " + describeSplit(describe(move.to, getRank(move.value), /*withSizes=*/true));
+  }
+  return text + "; ranks receive " + formatBytes(move.bytes) + " for that";
+}
+
+/// Says where what is stated does not hold any more, though it could, and what that gains.
+static void emitDepartures(const ShardingAssignment &assignment) {
   if (assignment.departures.empty())
     return;
-  Value first = assignment.departures.front();
+  double seconds = assignment.expected.seconds;
+  std::string gain = "no other way was found to do all that is asked for, with the memory that there is";
+  if (std::optional<double> followed = assignment.followedSeconds)
+    gain = llvm::formatv("all is expected to take {0:f3} ms, {1:f1} % less than {2:f3} ms with --follow 100",
+                         1e3 * seconds, 100 * (1 - seconds / *followed), 1e3 * *followed)
+               .str();
+  const Move *largest = &assignment.departures.front();
+  for (const Move &move : assignment.departures)
+    if (move.bytes > largest->bytes)
+      largest = &move;
+  auto describeEnd = [](const Move &move) {
+    return move.isHeld ? "the split that is asked for ends: " : "the split that is asked for begins: ";
+  };
   size_t others = assignment.departures.size() - 1;
-  InFlightDiagnostic warning = emitWarning(first.getLoc(), "this value");
-  if (others > 0)
-    warning << " and " << others << (others == 1 ? " other are" : " others are");
-  else
-    warning << " is";
-  warning << " not split further as is asked for: each departure is expected to save at least "
-          << llvm::formatv("{0:f0}", 100 * follow).str() << " % of all time; --follow 100 allows none";
+  std::string more = others == 0 ? "" : llvm::formatv("; so it is at {0} more places (--remarks)", others).str();
+  emitWarning(largest->value.getLoc(), describeEnd(*largest)) << describe(*largest) << more << "; " << gain;
+  for (const Move &move : assignment.departures)
+    emitRemark(move.value.getLoc(), describeEnd(move)) << describe(move) << "; " << gain;
+}
+
+/// Says where what is stated of one tensor gives way to what is stated of another one.
+static void emitChanges(const ShardingAssignment &assignment) {
+  for (const Move &move : assignment.changes)
+    emitWarning(move.value.getLoc(), "from one split that is asked for to another one: ") << describe(move);
 }
 
 /// Says which operations cuts that are stated make slow.
@@ -413,17 +469,18 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
                   !requests->outputs.empty();
   DenseMap<Operation *, LoopOption> decided;
   FailureOr<ShardingAssignment> assignment;
-  double follow = this->follow;
+  bool isAsked = true;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal{objective,    *found, transport, memory ? std::optional<double>(memory) : std::nullopt,
-              weightFactor, gather, work,      explain,
-              following,    follow, seed};
+    Goal goal{objective,    *found,  transport, memory ? std::optional<double>(memory) : std::nullopt,
+              weightFactor, gather,  work,      explain,
+              following,    isAsked, follow,    seed};
     assignment = findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
     emitGap(function, *assignment, goal);
-    emitDepartures(function, *assignment, follow);
+    emitDepartures(*assignment);
+    emitChanges(*assignment);
     if (explain) {
       emitExplanations(function, *assignment, goal);
       if (isStated)
@@ -441,7 +498,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     for (auto &[operand, dims] : requests->outputs)
       dims = ShardingRequest(assignment->outputs.lookup(operand).getDims());
     // From now on arguments are stated that nobody asked for.
-    follow = 0;
+    isAsked = false;
     isOpen = commit.isOpen;
   }
   emitIdle(function, *assignment);

@@ -211,15 +211,25 @@ double CutFamilies::getAllowed(double imbalance, unsigned place, size_t parts) c
   return std::max(imbalance, std::ceil(imbalance * share) / share);
 }
 
-void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, bool isStated,
+void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, Origin origin,
                             std::vector<SmallVector<Cuts, 1>> &result) const {
   auto add = [&](unsigned place, const Member &member) {
     auto sharding = DimShardingAttr::getCuts(axes, member.cuts);
-    if (llvm::any_of(result[place], [&](const Cuts &other) { return other.sharding == sharding; }))
+    auto known = llvm::find_if(result[place], [&](const Cuts &other) { return other.sharding == sharding; });
+    if (known != result[place].end()) {
+      if (known->isStated && origin.isStated && !llvm::is_contained(known->origins, origin.number))
+        known->origins.push_back(origin.number);
       return false;
+    }
     double share = static_cast<double>(extents[place]) / static_cast<double>(member.cuts.size() - 1);
-    bool mayBeUneven = isStated && extents[place] > 0;
-    result[place].push_back({sharding, isStated, mayBeUneven ? std::ceil(member.imbalance * share) / share : 1});
+    bool mayBeUneven = origin.isStated && extents[place] > 0;
+    Cuts &cuts = result[place].emplace_back();
+    cuts.sharding = sharding;
+    cuts.isStated = origin.isStated;
+    cuts.imbalance = mayBeUneven ? std::ceil(member.imbalance * share) / share : 1;
+    cuts.isOpen = origin.isOpen;
+    if (origin.isStated)
+      cuts.origins.push_back(origin.number);
     return true;
   };
   SmallVector<std::pair<unsigned, Member>> others;
@@ -276,9 +286,29 @@ std::vector<int64_t> CutFamilies::getEvenCuts(int64_t extent, ArrayRef<StringAtt
   return layout::weightedCuts(extent, speeds);
 }
 
+std::optional<std::vector<int64_t>> CutFamilies::refine(DimShardingAttr sharding, int64_t extent,
+                                                        ArrayRef<StringAttr> axes) const {
+  ArrayRef<StringAttr> own = sharding.getAxes();
+  if (own.empty() || own.size() >= axes.size() || axes.take_front(own.size()) != own)
+    return std::nullopt;
+  auto cuts = getCutPositions(sharding, extent);
+  if (!cuts)
+    return std::nullopt;
+  int64_t parts = getNumParts(mesh, axes.drop_front(own.size()));
+  std::vector<int64_t> refined;
+  for (size_t piece = 0; piece + 1 < cuts->size(); ++piece) {
+    std::vector<int64_t> within = layout::balancedCuts((*cuts)[piece + 1] - (*cuts)[piece], parts);
+    for (int64_t cut : ArrayRef(within).drop_back())
+      refined.push_back((*cuts)[piece] + cut);
+  }
+  refined.push_back(cuts->back());
+  return refined;
+}
+
 void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVector<Cuts, 1>> &result) {
   result.resize(extents.size());
   int64_t parts = getNumParts(mesh, axes);
+  unsigned number = 0;
   for (const auto &[place, list] : given)
     for (auto [sharding, isStated] : list) {
       // One family serves all places that already follow each other so.
@@ -286,8 +316,13 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
           llvm::any_of(result[place], [&](const Cuts &known) { return known.sharding == sharding; }))
         continue;
       if (auto cuts = getCutPositions(sharding, extents[place]))
-        addFamily(follow(place, std::vector<int64_t>(cuts->begin(), cuts->end())), axes, isStated, result);
+        addFamily(follow(place, std::vector<int64_t>(cuts->begin(), cuts->end())), axes,
+                  {isStated, /*isOpen=*/false, number++}, result);
     }
+  for (const auto &[place, list] : given)
+    for (auto [sharding, isStated] : list)
+      if (auto cuts = refine(sharding, extents[place], axes); cuts && isStated)
+        addFamily(follow(place, std::move(*cuts)), axes, {isStated, /*isOpen=*/false, number++}, result);
   std::vector<bool> seen(extents.size());
   for (unsigned start = 0; start < extents.size(); ++start) {
     if (seen[start])
@@ -325,6 +360,11 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
       if (openAxes == axes && llvm::is_contained(connected, place))
         toFind.push_back(place);
     size_t most = toFind.empty() ? 1 : kMaxOpenFamilies;
+    // Sizes that are asked for elsewhere hold here, too.
+    bool isStated = llvm::any_of(toFind, [&](unsigned place) {
+      return llvm::none_of(result[place], [](const Cuts &known) { return known.isStated; });
+    });
+    Origin origin{isStated, isStated, number++};
     for (const auto &[cost, family] : found) {
       bool isOther = llvm::any_of(toFind, [&](unsigned place) {
         auto member = family.find(place);
@@ -334,7 +374,7 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
       });
       if (most == 0 || (&family != &found.front().second && !isOther))
         continue;
-      addFamily(family, axes, !toFind.empty(), result);
+      addFamily(family, axes, origin, result);
       --most;
     }
     for (unsigned place : connected)
@@ -343,12 +383,14 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
   }
 }
 
-DenseSet<unsigned> CutFamilies::getFollowers(ArrayRef<StringAttr> axes) const {
-  DenseSet<unsigned> followers;
+CutFamilies::Followers CutFamilies::getFollowers(ArrayRef<StringAttr> axes) const {
+  Followers followers;
+  SmallVector<unsigned> begins;
   auto add = [&](unsigned place, std::vector<int64_t> cuts) {
-    if (!followers.contains(place))
+    begins.push_back(place);
+    if (!followers.places.contains(place))
       for (const auto &[follower, member] : follow(place, std::move(cuts)))
-        followers.insert(follower);
+        followers.places.insert(follower);
   };
   for (const auto &[place, list] : given)
     for (auto [sharding, isStated] : list)
@@ -358,6 +400,13 @@ DenseSet<unsigned> CutFamilies::getFollowers(ArrayRef<StringAttr> axes) const {
   for (const auto &[place, openAxes] : open)
     if (openAxes == axes)
       add(place, getEvenCuts(extents[place], axes));
+  while (!begins.empty()) {
+    unsigned place = begins.pop_back_val();
+    for (unsigned number : linksOf[place])
+      if (const Link &link = links[number]; link.held == place && followers.places.contains(link.loop))
+        if (followers.behind.insert(link.loop).second)
+          begins.push_back(link.loop);
+  }
   return followers;
 }
 

@@ -26,9 +26,9 @@ namespace dovetail {
 ///
 /// A family begins at each place for which cuts are stated. Besides, all connected places have one: of those that begin
 /// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. It counts as
-/// stated where cuts of one of its places are to be found. Where two
-/// places of a family do not follow each other, as they were reached in other ways, each may also be cut as the other
-/// is, with all that follows it without a byte to move.
+/// stated where cuts of one of its places are to be found, unless others are stated there. Where two places of a family
+/// do not follow each other, as they were reached in other ways, each may also be cut as the other is, with all that
+/// follows it without a byte to move. Over more axes than those of stated cuts, these are divided further.
 class CutFamilies {
 public:
   struct Cuts {
@@ -38,6 +38,17 @@ public:
     /// How many times its even share the largest piece may have: as that from which it follows does, rounded to whole
     /// elements. 1 where nothing is stated.
     double imbalance;
+    /// Numbers of what is stated from which it follows. Cuts that were left open have one number, however they are.
+    llvm::SmallVector<unsigned, 1> origins = {};
+    /// The cuts of what is stated were left open.
+    bool isOpen = false;
+  };
+
+  /// The places that follow what is stated over some axes.
+  struct Followers {
+    llvm::DenseSet<unsigned> places;
+    /// Those of them that are computed of what is stated. The others are what it is computed of.
+    llvm::DenseSet<unsigned> behind;
   };
 
   CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster);
@@ -54,8 +65,7 @@ public:
   void stateOpen(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
   /// The axes over which something is stated to be split together.
   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> getStatedAxes() const { return statedAxes; }
-  /// The places that follow those for which cuts over `axes` are stated, these included.
-  llvm::DenseSet<unsigned> getFollowers(llvm::ArrayRef<mlir::StringAttr> axes) const;
+  Followers getFollowers(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The ways to cut a place over `axes`.
   llvm::ArrayRef<Cuts> get(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
 
@@ -87,9 +97,18 @@ private:
   Family follow(unsigned place, std::vector<int64_t> cuts) const;
   /// How many times its even share the largest piece of a place has.
   double getImbalance(unsigned place, llvm::ArrayRef<int64_t> cuts) const;
+  /// What a family comes from.
+  struct Origin {
+    bool isStated = false, isOpen = false;
+    unsigned number = 0;
+  };
   /// Adds the cuts of a family, and those that would follow closely where they do not.
-  void addFamily(const Family &family, llvm::ArrayRef<mlir::StringAttr> axes, bool isStated,
+  void addFamily(const Family &family, llvm::ArrayRef<mlir::StringAttr> axes, Origin origin,
                  std::vector<llvm::SmallVector<Cuts, 1>> &cuts) const;
+  /// Stated cuts, each piece of which is divided evenly over the axes of `axes` that follow its own; nothing if none
+  /// do.
+  std::optional<std::vector<int64_t>> refine(DimShardingAttr sharding, int64_t extent,
+                                             llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Bytes that ranks lack of what they read through a link, if both its sides are cut so.
   double getMissing(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
   /// What a family takes: work of the slowest ranks, and bytes that do not lie where they are read, as seconds.

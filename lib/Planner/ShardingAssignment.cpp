@@ -100,9 +100,9 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Pe
   for (const auto &[value, bytes] : constantBytes)
     expected.weightBytes += bytes;
   for (const Connection &connection : connections) {
-    const auto &[type, source, reader] = connection;
+    const auto &[value, source, reader, edge] = connection;
     std::optional<ExchangeCost> cost =
-        costs.get(type, getState(solution, source), reader.needs[solution.options[reader.node]]);
+        costs.get(connection.getType(), getState(solution, source), reader.needs[solution.options[reader.node]]);
     expected.seconds += cost->seconds;
     expected.bytes += cost->totalBytes;
   }
@@ -140,7 +140,7 @@ std::vector<Explanation> AssignmentProblem::explain(const ChoiceGraph::Solution 
     graph.setCosts(node, std::move(own));
     if (other.isPossible())
       explanations.push_back({op, alike[number] - 1, options[op][chosen].loops, options[op][other.options[node]].loops,
-                              solution.cost > 0 ? other.cost / solution.cost - 1 : 0});
+                              solution.cost > 0 ? getUnpriced(other) / solution.cost - 1 : 0});
   }
   return explanations;
 }
@@ -200,6 +200,7 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
     return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
   ShardingAssignment assignment;
   solution = steer(std::move(solution), assignment);
+  describeMoves(solution, assignment);
   assignment.expected = predict(solution);
   assignment.expected.cost = solution.cost;
   assignment.expected.bound = solution.bound;

@@ -47,6 +47,19 @@ struct Explanation {
   double more;
 };
 
+/// A value that is not split as what reads it, where something is stated of one of both.
+struct Move {
+  mlir::Value value;
+  /// What reads it; null for the form in which it is brought to several, and for a result of the function.
+  mlir::Operation *reader;
+  /// How the value is split; how the loops of the reader are, or dimensions where there is none.
+  LoopShardings from, to;
+  /// The value is split as is stated, and else the reader is.
+  bool isHeld;
+  /// That all ranks receive.
+  double bytes;
+};
+
 /// How everything is split.
 struct ShardingAssignment {
   llvm::DenseMap<mlir::Operation *, LoopOption> operations;
@@ -71,8 +84,12 @@ struct ShardingAssignment {
   llvm::SmallVector<mlir::StringAttr> idleAxes;
   /// Ranks that have nothing of what takes time.
   std::vector<int> idleRanks;
-  /// Values that operations read split otherwise than is stated, though they need not.
-  llvm::SmallVector<mlir::Value> departures;
+  /// Where it leaves what is stated, though it need not.
+  std::vector<Move> departures;
+  /// Seconds without departures: none if there is no such way, or none for which memory suffices.
+  std::optional<double> followedSeconds;
+  /// Where it goes from one thing that is stated to another.
+  std::vector<Move> changes;
   /// Operations that take much longer than they would with their work divided as well as can be, and how many times.
   std::vector<std::pair<mlir::Operation *, double>> slow;
 };
@@ -96,7 +113,9 @@ struct Goal {
   /// Whether what is chosen is to be explained, which takes more searches.
   bool explain = false;
   Following following = Following::No;
-  /// The share of all time that an operation has to save to be split otherwise than what it reads is stated to be.
+  /// Whether what is stated was asked for by a user.
+  bool isAsked = true;
+  /// The share of all time that leaving what is stated has to save.
   double follow = 0;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;

@@ -37,6 +37,12 @@ mlir::Value dovetail::importer::multiplyMatrices(OnnxNode &node, mlir::Value lhs
     return {};
   }
   bool isLhsVector = node.getRank(lhs) == 1, isRhsVector = node.getRank(rhs) == 1;
+  // Vectors that are as long as memory allows are read where they lie, and not as matrices.
+  if (isLhsVector && isRhsVector && lhs.getType() == rhs.getType()) {
+    mlir::Value products = node.create<MulOp>(node.widen(lhs), node.widen(rhs));
+    mlir::Value sum = node.reduce(products, ReduceKind::Sum, {0});
+    return node.reshape(node.cast(sum, mlir::getElementTypeOrSelf(lhs.getType())), {});
+  }
   if (isLhsVector)
     lhs = node.reshape(lhs, {1, node.getShape(lhs)[0]});
   if (isRhsVector)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Requested shardings hold for what follows: examples of the tutorials of DTensor and ShardTensor, and bad input.
+
+Bytes and memory that are expected are counted here from the cuts alone.
+"""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from harness.backend import call, fastest_backend, tool
+from harness.compare import differences
+from harness.partition import Partition
+from onnx import TensorProto, helper, numpy_helper
+
+RANKS = 4
+FLOAT = 4
+#: What ranks may have beside their parts.
+LITTLE = 1 << 20
+
+
+def _model(nodes, inputs, outputs, weights=()):
+    def infos(shapes):
+        return [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in shapes.items()]
+
+    tensors = [numpy_helper.from_array(value, name) for name, value in dict(weights).items()]
+    graph = helper.make_graph(nodes, "g", infos(inputs), infos(outputs), tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def _sum(count):
+    node = helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0)
+    return _model([node], {"x": [count]}, {"s": []})
+
+
+def _dot(count):
+    return _model([helper.make_node("MatMul", ["x", "y"], ["s"])], {"x": [count], "y": [count]}, {"s": []})
+
+
+def _redistribution(rows, columns):
+    shape = [rows, columns]
+    return _model([helper.make_node("Identity", ["x"], ["z"])], {"x": shape}, {"z": shape})
+
+
+def _product(rows, depth, columns):
+    node = helper.make_node("MatMul", ["x", "y"], ["z"])
+    return _model([node], {"x": [rows, depth], "y": [depth, columns]}, {"z": [rows, columns]})
+
+
+def _convolution(extent, kernel, stride):
+    weights = np.random.default_rng(0).integers(-3, 4, (8, 8, kernel, kernel)).astype(np.float32)
+    pads = [(kernel - stride) // 2] * 2 + [(kernel - stride + 1) // 2] * 2
+    node = helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride, stride], pads=pads)
+    shape, result = [1, 8, extent, extent], [1, 8, extent // stride, extent // stride]
+    return _model([node], {"x": shape}, {"z": result}, {"w": weights})
+
+
+def _flags(shards, sizes):
+    partition = Partition({"y": RANKS}, objective="time")
+    for name, spec in shards.items():
+        partition.shards[name] = spec.split(",")
+        if name in sizes:
+            partition.sizes[name, spec.split(",").index("y")] = sizes[name]
+    return partition
+
+
+def _compile(folder, model, partition, *flags):
+    """What `inspect` says of the compiled model, and the compiler of it."""
+    onnx.save(model, folder / "m.onnx")
+    command = [tool("dovetail"), "compile", folder / "m.onnx", "-o", folder / "m.dvt"]
+    code, _, messages = call([*command, *partition.flags(), *flags])
+    assert code == 0, messages
+    code, text, errors = call([tool("dovetail"), "inspect", "--json", folder / "m.dvt"])
+    assert code == 0, errors
+    return json.loads(text), messages
+
+
+def _moved(plan):
+    return sum(exchange["bytes"] for exchange in plan["exchanges"])
+
+
+#: Of all ranks, each of which tells each other one.
+SCALARS = RANKS * (RANKS - 1) * FLOAT
+UNEVEN = [400_000_000, 100_000_000, 0, 500_000_000]
+FEW = [1000, 20_000_000, 0, 30_000_000]
+ROWS, COLUMNS = [40, 30, 20, 10], [10, 10, 24, 20]
+TALL = [1000, 1100, 1050, 946]
+
+
+def _to_columns(rows, columns):
+    """Bytes of all but what lies in the rows and in the columns of the same rank."""
+    return FLOAT * (sum(rows) * sum(columns) - sum(r * c for r, c in zip(rows, columns)))
+
+
+#: Model, what is requested, sizes, and the bytes that have to move.
+EXAMPLES = {
+    "sum": (_sum(10**9), {"x": "y"}, {"x": UNEVEN}, SCALARS),
+    "dot": (_dot(10**9), {"x": "y", "y": "y"}, {"x": UNEVEN, "y": UNEVEN}, SCALARS),
+    "dot of one cut": (_dot(sum(FEW)), {"x": "y"}, {"x": FEW}, SCALARS),
+    "rows to columns": (
+        _redistribution(sum(ROWS), sum(COLUMNS)),
+        {"x": "y,_", "z": "_,y"},
+        {"x": ROWS, "z": COLUMNS},
+        _to_columns(ROWS, COLUMNS),
+    ),
+    # Ranks lack most of the other factor.
+    "rows by columns": (
+        _product(sum(TALL), 64, sum(COLUMNS)),
+        {"x": "y,_", "y": "_,y", "z": "y,_"},
+        {"x": TALL, "y": COLUMNS, "z": TALL},
+        FLOAT * 64 * sum(COLUMNS) * (RANKS - 1),
+    ),
+    # All have sums of a part of the terms: each gets its rows from all others.
+    "columns by rows": (
+        _product(16, sum(TALL) * 16, 16),
+        {"x": "_,y", "y": "y,_", "z": "y,_"},
+        {"x": [16 * n for n in TALL], "y": [16 * n for n in TALL], "z": [4, 4, 4, 4]},
+        FLOAT * 16 * 16 * (RANKS - 1),
+    ),
+    # A row above and one below of each border.
+    "convolution": (
+        _convolution(1024, 3, 1),
+        {"x": "_,_,y,_"},
+        {"x": [270, 250, 254, 250]},
+        FLOAT * 8 * 1024 * 2 * (RANKS - 1),
+    ),
+    "aligned convolution": (_convolution(1024, 2, 2), {"x": "_,_,_,y"}, {"x": [270, 250, 254, 250]}, 0),
+}
+
+
+def _get_part(shape, spec, sizes, rank):
+    """Bytes of a rank's part."""
+    volume = FLOAT
+    for extent, axis in zip(shape, spec.split(",")):
+        volume *= extent if axis == "_" else sizes[rank]
+    return volume
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_tutorials(tmp_path, name):
+    """Each example moves what it must, and ranks have their inputs and little else."""
+    model, shards, sizes, least = EXAMPLES[name]
+    plan, messages = _compile(tmp_path, model, _flags(shards, sizes))
+    assert _moved(plan) <= least
+    shapes = {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in [*model.graph.input, *model.graph.output]
+    }
+    inputs = [value.name for value in model.graph.input]
+    for rank, memory in enumerate(plan["ranks"]):
+        parts = 0
+        for value, shape in shapes.items():
+            # The other vector is cut like the first.
+            spec = shards.get(value, "y" if value in inputs else shards.get("x"))
+            parts += _get_part(shape, spec, sizes.get(value, sizes["x"]), rank) if shape else 0
+        assert memory["values_bytes"] <= parts + memory["received_bytes"] + LITTLE, rank
+    assert "the split that is asked for" not in messages
+    assert ("to another one" in messages) == (name in ("rows to columns", "rows by columns")), messages
