@@ -31,7 +31,7 @@ public:
                     const llvm::DenseMap<mlir::Operation *, LoopOption> &decided)
       : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
         costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
-        families(function, costs.getMesh(), goal.cluster), weights(costs, goal.weightFactor) {}
+        families(function, costs.getMesh(), goal.cluster, goal.steers()), weights(costs, goal.weightFactor) {}
 
   mlir::FailureOr<ShardingAssignment> solve();
 
@@ -120,6 +120,9 @@ private:
   Splits getHeld(const Connection &connection, unsigned option) {
     return {*families.getPlace(connection.value), connection.source.states[option].getDims()};
   }
+  Splits getLoops(mlir::Operation *op, unsigned option) {
+    return {*families.getPlace(op->getResult(0)), options[op][option].loops};
+  }
   Splits getRead(const Connection &connection, unsigned option);
   /// What is stated that they are split along, over the axes of this number: numbers of `CutFamilies`.
   Origins getOrigins(Splits splits, size_t number);
@@ -137,6 +140,8 @@ private:
   ChoiceGraph::Solution steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment);
   /// Says where the solution leaves what is stated, and where it goes from one thing stated to another.
   void describeMoves(const ChoiceGraph::Solution &solution, ShardingAssignment &assignment);
+  /// Finds what does not follow anything that is stated, as it cannot.
+  void findEnd(const ChoiceGraph::Solution &solution, ShardingAssignment &assignment);
   Move getMove(const ChoiceGraph::Solution &solution, const Connection &connection);
   double getCost(const ExchangeCost &cost) const { return cost.get(goal.objective); }
   /// What an option of an operation costs by itself.

@@ -45,7 +45,7 @@ AssignmentProblem::Splits AssignmentProblem::getRead(const Connection &connectio
   const auto &[value, source, reader, edge] = connection;
   // An operand may be brought to all ranks, if the operation follows by another one.
   if (Operation *op = opOf.lookup(reader.node))
-    return {*families.getPlace(op->getResult(0)), options[op][option].loops};
+    return getLoops(op, option);
   return {*families.getPlace(value), reader.needs[option].getDims()};
 }
 
@@ -96,10 +96,18 @@ void AssignmentProblem::findDepartures() {
       auto [known, isNew] = numbers.try_emplace({source.node, reader.node}, number);
       if (known->second != number)
         continue;
-      SmallVector<bool> held, kept;
-      for (unsigned option = 0; option < source.states.size(); ++option)
+      // A value lies so, or is a sum whose terms are split so: as the loops of an operation say, or in another form.
+      auto isSum = [&](ShardingAttr state) {
+        return llvm::all_of(families.getStatedAxes()[axes],
+                            [&](StringAttr axis) { return llvm::is_contained(state.getPartialAxes(), axis); });
+      };
+      Operation *maker = opOf.lookup(source.node), *op = opOf.lookup(reader.node);
+      SmallVector<bool> held, made, kept;
+      for (auto [option, state] : llvm::enumerate(source.states)) {
         held.push_back(!getOrigins(getHeld(connection, option), axes).empty());
-      if (!llvm::is_contained(held, true))
+        made.push_back(held.back() || (maker ? !getOrigins(getLoops(maker, option), axes).empty() : isSum(state)));
+      }
+      if (!llvm::is_contained(made, true))
         continue;
       for (unsigned option = 0; option < reader.needs.size(); ++option)
         kept.push_back(!getOrigins(getRead(connection, option), axes).empty());
@@ -112,12 +120,10 @@ void AssignmentProblem::findDepartures() {
       bool mayReturn = isa<BlockArgument>(value) ||
                        llvm::any_of(dims, [&](unsigned dim) { return followers[axes].behind.contains(dim); });
       std::vector<bool> pairs;
-      for (auto [from, state] : llvm::zip_equal(held, source.states))
-        for (bool to : kept) {
-          // A sum whose terms are split is computed as is asked for.
-          bool isSum = llvm::all_of(families.getStatedAxes()[axes],
-                                    [&](StringAttr axis) { return llvm::is_contained(state.getPartialAxes(), axis); });
-          pairs.push_back(from ? !to : to && !mayReturn && !isSum);
+      for (unsigned from = 0; from < held.size(); ++from)
+        for (unsigned to = 0; to < kept.size(); ++to) {
+          bool isKept = kept[to] || (!op && isSum(reader.needs[to]));
+          pairs.push_back(held[from] ? !isKept : !made[from] && isKept && !mayReturn);
         }
       if (!llvm::is_contained(pairs, true))
         continue;
@@ -174,8 +180,7 @@ double AssignmentProblem::getExchangeSeconds(const ChoiceGraph::Solution &soluti
 }
 
 ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment) {
-  if (!goal.isAsked || goal.follow <= 0 || goal.seed || goal.objective != Objective::Time ||
-      goal.following != Following::No)
+  if (!goal.steers())
     return solution;
   findDepartures();
   auto departs = [&](const ChoiceGraph::Solution &found) {
@@ -234,6 +239,50 @@ Move AssignmentProblem::getMove(const ChoiceGraph::Solution &solution, const Con
   return move;
 }
 
+void AssignmentProblem::findEnd(const ChoiceGraph::Solution &solution, ShardingAssignment &assignment) {
+  findFollowers();
+  auto follows = [&](Splits splits) {
+    return llvm::any_of(llvm::seq<size_t>(0, followers.size()),
+                        [&](size_t axes) { return !getOrigins(splits, axes).empty(); });
+  };
+  // All that inputs lead to, and that leads to outputs.
+  DenseSet<Value> reached;
+  auto isSplit = [](const ShardingRequest &request) {
+    return llvm::any_of(request, [](DimShardingAttr dim) { return dim.isSplit(); });
+  };
+  for (const auto &[argument, request] : requests.arguments)
+    if (isSplit(request))
+      reached.insert(argument);
+  Block &block = function.getBody().front();
+  for (Operation &op : block)
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return reached.contains(operand); }))
+      reached.insert(op.result_begin(), op.result_end());
+  DenseSet<Value> leading;
+  for (const auto &[operand, request] : requests.outputs)
+    if (isSplit(request))
+      leading.insert(operand->get());
+  for (Operation &op : llvm::reverse(block))
+    if (llvm::any_of(op.getResults(), [&](Value result) { return leading.contains(result); }))
+      leading.insert(op.operand_begin(), op.operand_end());
+  for (const auto &[op, list] : options) {
+    double work = workOf.lookup(op);
+    Value result = op->getResult(0);
+    if (work <= kLightShare * totalWork || (!reached.contains(result) && !leading.contains(result)) ||
+        follows(getLoops(op, solution.options[sources[result].node])))
+      continue;
+    assignment.apart.push_back(op);
+    assignment.shareApart += work / totalWork;
+  }
+  if (assignment.apart.empty())
+    return;
+  for (const Connection &connection : connections)
+    if (mayMove(connection) && follows(getHeld(connection, solution.options[connection.source.node])) &&
+        !follows(getRead(connection, solution.options[connection.reader.node]))) {
+      assignment.end = getMove(solution, connection);
+      return;
+    }
+}
+
 void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, ShardingAssignment &assignment) {
   if (!goal.isAsked || goal.seed || goal.following != Following::No)
     return;
@@ -246,6 +295,8 @@ void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, Sha
       move.isHeld |= !getOrigins(getHeld(connection, solution.options[connection.source.node]), axes).empty();
     assignment.departures.push_back(std::move(move));
   }
+  if (goal.steers() && assignment.departures.empty())
+    findEnd(solution, assignment);
   // One request cannot contradict itself.
   if (requests.arguments.size() + requests.results.size() + requests.loops.size() + requests.outputs.size() < 2)
     return;

@@ -394,6 +394,24 @@ static void emitDepartures(const ShardingAssignment &assignment) {
     emitRemark(move.value.getLoc(), describeEnd(move)) << describe(move) << "; " << gain;
 }
 
+/// Says what does not follow what is stated, as it cannot.
+static void emitEnd(const ShardingAssignment &assignment, double follow) {
+  if (assignment.apart.empty())
+    return;
+  Operation *first = assignment.apart.front();
+  size_t others = assignment.apart.size() - 1;
+  InFlightDiagnostic message =
+      assignment.shareApart > follow ? emitWarning(first->getLoc()) : emitRemark(first->getLoc());
+  message << "is split regardless of what is asked for"
+          << (others == 0 ? "" : llvm::formatv(", as are {0} more operations", others).str())
+          << llvm::formatv(
+                 ", together {0:f0} % of all work: no dimension of theirs follows the ones that are asked for",
+                 100 * assignment.shareApart)
+                 .str();
+  if (assignment.end)
+    message << "; the last that does: " << describe(*assignment.end);
+}
+
 /// Says where what is stated of one tensor gives way to what is stated of another one.
 static void emitChanges(const ShardingAssignment &assignment) {
   for (const Move &move : assignment.changes)
@@ -481,6 +499,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     emitGap(function, *assignment, goal);
     emitDepartures(*assignment);
     emitChanges(*assignment);
+    emitEnd(*assignment, follow);
     if (explain) {
       emitExplanations(function, *assignment, goal);
       if (isStated)

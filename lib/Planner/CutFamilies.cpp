@@ -29,8 +29,8 @@ static constexpr size_t kMaxOpenFamilies = 4;
 /// Ways to cut one place over the same axes.
 static constexpr size_t kMaxCuts = 4;
 
-CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster)
-    : mesh(mesh), cluster(cluster), context(function.getContext()) {
+CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster, bool divides)
+    : mesh(mesh), cluster(cluster), divides(divides), context(function.getContext()) {
   for (BlockArgument argument : function.getArguments())
     places[argument] = addPlaces(cast<RankedTensorType>(argument.getType()).getShape(), 0);
   DenseSet<Value> constants = getConstantValues(function);
@@ -321,7 +321,7 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
     }
   for (const auto &[place, list] : given)
     for (auto [sharding, isStated] : list)
-      if (auto cuts = refine(sharding, extents[place], axes); cuts && isStated)
+      if (auto cuts = divides ? refine(sharding, extents[place], axes) : std::nullopt; cuts && isStated)
         addFamily(follow(place, std::move(*cuts)), axes, {isStated, /*isOpen=*/false, number++}, result);
   std::vector<bool> seen(extents.size());
   for (unsigned start = 0; start < extents.size(); ++start) {

@@ -28,7 +28,7 @@ namespace dovetail {
 /// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. It counts as
 /// stated where cuts of one of its places are to be found, unless others are stated there. Where two places of a family
 /// do not follow each other, as they were reached in other ways, each may also be cut as the other is, with all that
-/// follows it without a byte to move. Over more axes than those of stated cuts, these are divided further.
+/// follows it without a byte to move.
 class CutFamilies {
 public:
   struct Cuts {
@@ -51,7 +51,8 @@ public:
     llvm::DenseSet<unsigned> behind;
   };
 
-  CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster);
+  /// `divides`: over more axes than those of stated cuts, these are divided further, too.
+  CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster, bool divides);
 
   /// The number of the first place of an argument, or of the result of an operation, or nothing for what depends on
   /// constants alone. Others follow it: dimensions, then reductions.
@@ -119,6 +120,7 @@ private:
 
   const layout::Mesh &mesh;
   const Cluster &cluster;
+  bool divides;
   llvm::DenseMap<mlir::Value, unsigned> places;
   /// By place.
   std::vector<int64_t> extents;

@@ -90,6 +90,11 @@ struct ShardingAssignment {
   std::optional<double> followedSeconds;
   /// Where it goes from one thing that is stated to another.
   std::vector<Move> changes;
+  /// Without departures, operations that take much and follow nothing of what is stated, which they cannot; together,
+  /// what share of all work they are, and where the first of what is stated ends.
+  std::vector<mlir::Operation *> apart;
+  double shareApart = 0;
+  std::optional<Move> end;
   /// Operations that take much longer than they would with their work divided as well as can be, and how many times.
   std::vector<std::pair<mlir::Operation *, double>> slow;
 };
@@ -119,6 +124,11 @@ struct Goal {
   double follow = 0;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;
+
+  /// Whether what is stated holds for what follows it.
+  bool steers() const {
+    return isAsked && follow > 0 && seed == 0 && objective == Objective::Time && following == Following::No;
+  }
 };
 
 /// Finds what the objective asks for.
