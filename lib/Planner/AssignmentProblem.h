@@ -64,15 +64,40 @@ private:
     mlir::RankedTensorType getType() const { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
   };
 
-  /// A connection one end of which may be split along what is stated, and the other one otherwise, though it need not.
+  /// How something is split, as seen from what is stated over some axes: along it, with stated cuts, and which ones, by
+  /// the numbers of `CutFamilies`.
+  struct Course {
+    bool isAlong = false, isExact = false;
+    llvm::SmallVector<unsigned, 1> origins = {};
+
+    bool sharesOrigin(const Course &other) const {
+      return llvm::any_of(origins, [&](unsigned origin) { return llvm::is_contained(other.origins, origin); });
+    }
+  };
+
+  /// What a connection leaves with some pair of options: dimensions and cuts that are stated, one or both, or one thing
+  /// stated for another one.
+  struct Pair {
+    unsigned departures = 0;
+    bool isChange = false;
+
+    auto operator<=>(const Pair &) const = default;
+  };
+
+  /// A connection that may leave what is stated, though it need not.
   struct Departure {
     /// Its number.
     size_t connection;
-    /// Of each pair of options, the source's major, whether that is so.
-    std::vector<bool> pairs;
+    /// The source's options major.
+    std::vector<Pair> pairs;
   };
 
-  using Origins = llvm::SmallVector<unsigned, 1>;
+  /// An operation that may not follow what is stated, though it could: of each option the share of all work, and the
+  /// cost without a price.
+  struct Straying {
+    unsigned node;
+    std::vector<double> shares, costs;
+  };
 
   void stateCuts();
   void findOptions();
@@ -124,14 +149,15 @@ private:
     return {*families.getPlace(op->getResult(0)), options[op][option].loops};
   }
   Splits getRead(const Connection &connection, unsigned option);
-  /// What is stated that they are split along, over the axes of this number: numbers of `CutFamilies`.
-  Origins getOrigins(Splits splits, size_t number);
-  bool isTaken(const Departure &departure, const ChoiceGraph::Solution &solution) const {
+  /// As seen from what is stated over the axes of this number.
+  Course getCourse(Splits splits, size_t number);
+  void findStraying(mlir::Operation *op, llvm::ArrayRef<LoopOption> list);
+  Pair getPair(const Departure &departure, const ChoiceGraph::Solution &solution) const {
     const auto &[value, source, reader, edge] = connections[departure.connection];
     return departure.pairs[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
   }
-  /// What departures cost beside what they take, from now on.
-  void setDeparturePrice(double price);
+  /// What departures cost beside what they take, from now on, and going from one thing that is stated to another.
+  void setDeparturePrice(double price, double changePrice);
   /// What a solution costs without that price.
   double getUnpriced(const ChoiceGraph::Solution &solution) const;
   /// Of the exchanges of its departures.
@@ -190,6 +216,7 @@ private:
   /// Of axes over which something is stated, in the order of `CutFamilies`.
   std::vector<CutFamilies::Followers> followers;
   std::vector<Departure> departures;
+  std::vector<Straying> straying;
   /// Of departures, what their edges cost without a price.
   std::vector<ChoiceGraph::EdgeCosts> unpriced;
   /// The operation that a node chooses for.

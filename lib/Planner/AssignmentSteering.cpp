@@ -8,9 +8,11 @@
 //
 // Lets a stated sharding hold for all that follows it, unless a departure saves enough.
 //
-// A departure is a value that lies split along a dimension that follows a stated one, over the same mesh axes, and is
-// read otherwise. After it all may stay so: the way back costs the exchange alone. Of what a stated result is computed
-// of, the way to what is stated is the departure.
+// A value departs where it lies along a dimension that follows a stated one, over the same mesh axes, and is read
+// otherwise, or where it has cuts that follow stated ones and is read with others: both is asked for, and to leave both
+// costs twice as much. Afterwards all may stay so: the way back costs the exchange alone. Of what a stated result is
+// computed of, the way to what is stated is the departure. Work that could follow and does not has a price, too, so
+// that of ways that gain alike the one that departs late is taken.
 //
 // What takes least time without departures is left where some save a share of that time, all together. Each costs that
 // share, so that there are few; less, where the best way is still that much faster.
@@ -29,8 +31,10 @@ using namespace dovetail;
 static constexpr double kExchangeDoubt = 0.5;
 /// How often the price of a departure is halved.
 static constexpr int kMaxHalvings = 3;
-/// The price where there are to be no departures but those that must be, in times of the whole.
-static constexpr double kProhibitive = 1e3;
+/// The price of what there is to be no more of than must be, in times of the whole.
+static constexpr double kProhibitive = 10;
+/// The price of work that does not follow, if that were all of it, in prices of a departure.
+static constexpr double kWorkPrice = 0.5;
 
 /// The cuts of a dimension over the first `parts` of its pieces' groups: over the first of its axes.
 static std::vector<int64_t> getCoarseCuts(DimShardingAttr dim, int64_t parts) {
@@ -49,27 +53,32 @@ AssignmentProblem::Splits AssignmentProblem::getRead(const Connection &connectio
   return {*families.getPlace(value), reader.needs[option].getDims()};
 }
 
-AssignmentProblem::Origins AssignmentProblem::getOrigins(Splits splits, size_t number) {
+AssignmentProblem::Course AssignmentProblem::getCourse(Splits splits, size_t number) {
   ArrayRef<StringAttr> axes = families.getStatedAxes()[number];
-  Origins origins;
+  Course course;
   for (auto [index, dim] : llvm::enumerate(splits.dims)) {
     ArrayRef<StringAttr> own = dim.getAxes();
     unsigned place = splits.place + index;
     if (own.size() < axes.size() || own.take_front(axes.size()) != axes || !followers[number].places.contains(place))
       continue;
+    course.isAlong = true;
     for (const CutFamilies::Cuts &cuts : families.get(place, axes)) {
+      if (!cuts.isStated)
+        continue;
       // Over more axes, what is stated is divided further.
       bool isAlike = own.size() == axes.size()
                          ? cuts.sharding == dim
                          : cuts.isOpen || getCoarseCuts(dim, cuts.sharding.getNumPieces()) ==
                                               getCoarseCuts(cuts.sharding, cuts.sharding.getNumPieces());
-      if (cuts.isStated && isAlike)
-        for (unsigned origin : cuts.origins)
-          if (!llvm::is_contained(origins, origin))
-            origins.push_back(origin);
+      if (!isAlike)
+        continue;
+      course.isExact |= !cuts.isOpen;
+      for (unsigned origin : cuts.origins)
+        if (!llvm::is_contained(course.origins, origin))
+          course.origins.push_back(origin);
     }
   }
-  return origins;
+  return course;
 }
 
 bool AssignmentProblem::mayMove(const Connection &connection) const {
@@ -101,77 +110,136 @@ void AssignmentProblem::findDepartures() {
         return llvm::all_of(families.getStatedAxes()[axes],
                             [&](StringAttr axis) { return llvm::is_contained(state.getPartialAxes(), axis); });
       };
+      auto addSum = [](Course course) {
+        course.isAlong = course.isExact = true;
+        return course;
+      };
       Operation *maker = opOf.lookup(source.node), *op = opOf.lookup(reader.node);
-      SmallVector<bool> held, made, kept;
+      std::vector<Course> held, made, kept;
       for (auto [option, state] : llvm::enumerate(source.states)) {
-        held.push_back(!getOrigins(getHeld(connection, option), axes).empty());
-        made.push_back(held.back() || (maker ? !getOrigins(getLoops(maker, option), axes).empty() : isSum(state)));
+        held.push_back(getCourse(getHeld(connection, option), axes));
+        made.push_back(maker ? getCourse(getLoops(maker, option), axes) : held.back());
+        if (!maker && isSum(state))
+          made.back() = addSum(made.back());
       }
-      if (!llvm::is_contained(made, true))
-        continue;
       for (unsigned option = 0; option < reader.needs.size(); ++option)
-        kept.push_back(!getOrigins(getRead(connection, option), axes).empty());
+        kept.push_back(getCourse(getRead(connection, option), axes));
+      auto isAlong = [](const Course &course) { return course.isAlong; };
+      auto isExact = [](const Course &course) { return course.isExact; };
       // What cannot follow does not depart.
-      if (!llvm::is_contained(kept, true))
+      bool mayRun = llvm::any_of(kept, isAlong) && llvm::any_of(made, isAlong);
+      bool mayBeExact = llvm::any_of(kept, isExact) && llvm::any_of(made, isExact);
+      if (!mayRun)
         continue;
+      // Of an argument ranks may be given what they need.
       unsigned place = *families.getPlace(value);
       auto dims = llvm::seq<unsigned>(place, place + connection.getType().getRank());
-      // Of an argument ranks may be given what they need.
       bool mayReturn = isa<BlockArgument>(value) ||
                        llvm::any_of(dims, [&](unsigned dim) { return followers[axes].behind.contains(dim); });
-      std::vector<bool> pairs;
-      for (unsigned from = 0; from < held.size(); ++from)
-        for (unsigned to = 0; to < kept.size(); ++to) {
-          bool isKept = kept[to] || (!op && isSum(reader.needs[to]));
-          pairs.push_back(held[from] ? !isKept : !made[from] && isKept && !mayReturn);
+      std::vector<Pair> pairs;
+      for (auto [from, makes] : llvm::zip_equal(held, made)) {
+        bool mayStay = llvm::any_of(kept, [&](const Course &to) { return from.sharesOrigin(to); });
+        for (auto [to, need] : llvm::zip_equal(kept, reader.needs)) {
+          Course reached = !op && isSum(need) ? addSum(to) : to;
+          Pair &pair = pairs.emplace_back();
+          pair.departures += from.isAlong && !reached.isAlong;
+          pair.departures += mayBeExact && from.isExact && !reached.isExact;
+          if (!mayReturn) {
+            pair.departures += reached.isAlong && !makes.isAlong;
+            pair.departures += mayBeExact && reached.isExact && !makes.isExact;
+          }
+          pair.isChange = mayStay && !from.origins.empty() && !to.origins.empty() && !from.sharesOrigin(to);
         }
-      if (!llvm::is_contained(pairs, true))
+      }
+      if (llvm::all_of(pairs, [](Pair pair) { return pair == Pair(); }))
         continue;
       // What is stated over several sets of axes is left once.
       auto [entry, isFirst] = found.try_emplace(number, departures.size());
-      if (isFirst)
+      if (isFirst) {
         departures.push_back({number, std::move(pairs)});
-      else
-        for (size_t pair = 0; pair < pairs.size(); ++pair)
-          if (pairs[pair])
-            departures[entry->second].pairs[pair] = true;
+        continue;
+      }
+      for (auto [pair, other] : llvm::zip_equal(departures[entry->second].pairs, pairs)) {
+        pair.departures = std::max(pair.departures, other.departures);
+        pair.isChange |= other.isChange;
+      }
     }
   for (const Departure &departure : departures)
     unpriced.push_back(graph.getEdges()[connections[departure.connection].edge].costs);
+  for (const auto &[op, list] : options)
+    findStraying(op, list);
 }
 
-void AssignmentProblem::setDeparturePrice(double price) {
+void AssignmentProblem::findStraying(Operation *op, ArrayRef<LoopOption> list) {
+  if (!(totalWork > 0) || constants.contains(op->getResult(0)))
+    return;
+  std::vector<double> shares(list.size());
+  for (size_t axes = 0; axes < followers.size(); ++axes) {
+    std::vector<Course> courses;
+    bool mayRun = false, mayBeExact = false;
+    for (unsigned option = 0; option < list.size(); ++option) {
+      courses.push_back(getCourse(getLoops(op, option), axes));
+      mayRun |= courses.back().isAlong;
+      mayBeExact |= courses.back().isExact;
+    }
+    for (auto [share, course] : llvm::zip_equal(shares, courses)) {
+      double left = (mayRun && !course.isAlong) + (mayBeExact && !course.isExact);
+      share = std::max(share, left / (1 + mayBeExact));
+    }
+  }
+  if (llvm::all_of(shares, [](double share) { return share == 0; }))
+    return;
+  for (double &share : shares)
+    share *= workOf.lookup(op) / totalWork;
+  unsigned node = sources[op->getResult(0)].node;
+  straying.push_back({node, std::move(shares), graph.getCosts(node)});
+}
+
+void AssignmentProblem::setDeparturePrice(double price, double changePrice) {
   // The price becomes a part of what the exchange costs: more edges would make the graph wider.
-  std::map<std::pair<ChoiceGraph::EdgeCosts, std::vector<bool>>, ChoiceGraph::EdgeCosts> tables;
+  std::map<std::pair<ChoiceGraph::EdgeCosts, std::vector<Pair>>, ChoiceGraph::EdgeCosts> tables;
   for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
     ChoiceGraph::EdgeCosts &table = tables[{own, departure.pairs}];
     if (!table) {
       std::vector<double> entries(*own);
-      for (auto [entry, departs] : llvm::zip_equal(entries, departure.pairs))
-        if (price > 0 && departs)
-          entry += price + kExchangeDoubt * entry;
+      for (auto [entry, pair] : llvm::zip_equal(entries, departure.pairs)) {
+        if (price > 0 && pair.departures > 0)
+          entry += price * pair.departures + kExchangeDoubt * entry;
+        if (pair.isChange)
+          entry += changePrice;
+      }
       table = std::make_shared<const std::vector<double>>(std::move(entries));
     }
     graph.setEdge(connections[departure.connection].edge, table);
+  }
+  for (const Straying &each : straying) {
+    std::vector<double> sums = each.costs;
+    // Without departures, nothing is left to be said about work.
+    if (price < ChoiceGraph::impossible)
+      for (auto [cost, share] : llvm::zip_equal(sums, each.shares))
+        cost += kWorkPrice * price * share;
+    graph.setCosts(each.node, std::move(sums));
   }
 }
 
 double AssignmentProblem::getUnpriced(const ChoiceGraph::Solution &solution) const {
   double cost = graph.evaluate(solution.options);
   for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
-    if (!isTaken(departure, solution))
+    if (getPair(departure, solution) == Pair())
       continue;
     const auto &[value, source, reader, edge] = connections[departure.connection];
     size_t pair = solution.options[source.node] * reader.needs.size() + solution.options[reader.node];
     cost -= (*graph.getEdges()[edge].costs)[pair] - (*own)[pair];
   }
+  for (const Straying &each : straying)
+    cost -= graph.getCosts(each.node)[solution.options[each.node]] - each.costs[solution.options[each.node]];
   return cost;
 }
 
 double AssignmentProblem::getExchangeSeconds(const ChoiceGraph::Solution &solution) const {
   double seconds = 0;
   for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
-    if (!isTaken(departure, solution))
+    if (getPair(departure, solution).departures == 0)
       continue;
     const auto &[value, source, reader, edge] = connections[departure.connection];
     seconds += (*own)[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
@@ -183,13 +251,10 @@ ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, S
   if (!goal.steers())
     return solution;
   findDepartures();
-  auto departs = [&](const ChoiceGraph::Solution &found) {
-    return llvm::any_of(departures, [&](const Departure &departure) { return isTaken(departure, found); });
-  };
-  if (!departs(solution))
+  if (llvm::all_of(departures, [&](const Departure &departure) { return getPair(departure, solution) == Pair(); }))
     return solution;
-  auto searchAt = [&](double price) {
-    setDeparturePrice(price);
+  auto searchAt = [&](double price, double changePrice) {
+    setDeparturePrice(price, changePrice);
     Peak atMost;
     ChoiceGraph::Solution found = goal.memory ? searchWithin(*goal.memory) : searchFreely(atMost);
     if (!found.isPossible())
@@ -210,7 +275,7 @@ ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, S
     double doubt = kExchangeDoubt * std::max(getExchangeSeconds(to) - getExchangeSeconds(from), 0.0);
     return seconds - predict(to).seconds - doubt >= goal.follow * seconds;
   };
-  ChoiceGraph::Solution followed = searchAt(ChoiceGraph::impossible);
+  ChoiceGraph::Solution followed = searchAt(ChoiceGraph::impossible, kProhibitive * predict(solution).seconds);
   bool mayFollow = isUsable(followed);
   if (mayFollow)
     assignment.followedSeconds = predict(followed).seconds;
@@ -218,11 +283,11 @@ ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, S
     return followed;
   double price = predict(mayFollow ? followed : solution).seconds * (isStrict ? kProhibitive : goal.follow);
   for (int halvings = 0; halvings <= kMaxHalvings; ++halvings, price /= 2) {
-    ChoiceGraph::Solution found = searchAt(price);
+    ChoiceGraph::Solution found = searchAt(price, price);
     if (isUsable(found) && (!mayFollow || isWorth(followed, found)) && (isStrict || !isWorth(found, solution)))
       return found;
   }
-  setDeparturePrice(0);
+  setDeparturePrice(0, 0);
   return solution;
 }
 
@@ -243,7 +308,7 @@ void AssignmentProblem::findEnd(const ChoiceGraph::Solution &solution, ShardingA
   findFollowers();
   auto follows = [&](Splits splits) {
     return llvm::any_of(llvm::seq<size_t>(0, followers.size()),
-                        [&](size_t axes) { return !getOrigins(splits, axes).empty(); });
+                        [&](size_t axes) { return getCourse(splits, axes).isAlong; });
   };
   // All that inputs lead to, and that leads to outputs.
   DenseSet<Value> reached;
@@ -287,12 +352,15 @@ void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, Sha
   if (!goal.isAsked || goal.seed || goal.following != Following::No)
     return;
   for (const Departure &departure : departures) {
-    if (!isTaken(departure, solution))
+    if (getPair(departure, solution).departures == 0)
       continue;
     const Connection &connection = connections[departure.connection];
     Move move = getMove(solution, connection);
-    for (size_t axes = 0; axes < followers.size(); ++axes)
-      move.isHeld |= !getOrigins(getHeld(connection, solution.options[connection.source.node]), axes).empty();
+    for (size_t axes = 0; axes < followers.size(); ++axes) {
+      Course from = getCourse(getHeld(connection, solution.options[connection.source.node]), axes);
+      Course to = getCourse(getRead(connection, solution.options[connection.reader.node]), axes);
+      move.isHeld |= (from.isAlong && !to.isAlong) || (from.isExact && !to.isExact);
+    }
     assignment.departures.push_back(std::move(move));
   }
   if (goal.steers() && assignment.departures.empty())
@@ -305,10 +373,9 @@ void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, Sha
     for (const Connection &connection : connections) {
       if (!mayMove(connection))
         continue;
-      Origins from = getOrigins(getHeld(connection, solution.options[connection.source.node]), axes);
-      Origins to = getOrigins(getRead(connection, solution.options[connection.reader.node]), axes);
-      if (from.empty() || to.empty() ||
-          llvm::any_of(to, [&](unsigned origin) { return llvm::is_contained(from, origin); }))
+      Course from = getCourse(getHeld(connection, solution.options[connection.source.node]), axes);
+      Course to = getCourse(getRead(connection, solution.options[connection.reader.node]), axes);
+      if (from.origins.empty() || to.origins.empty() || from.sharesOrigin(to))
         continue;
       if (Move move = getMove(solution, connection); move.bytes > 0)
         assignment.changes.push_back(std::move(move));

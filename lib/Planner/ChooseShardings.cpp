@@ -395,21 +395,20 @@ static void emitDepartures(const ShardingAssignment &assignment) {
 }
 
 /// Says what does not follow what is stated, as it cannot.
-static void emitEnd(const ShardingAssignment &assignment, double follow) {
+static void emitEnd(const ShardingAssignment &assignment) {
   if (assignment.apart.empty())
     return;
   Operation *first = assignment.apart.front();
   size_t others = assignment.apart.size() - 1;
-  InFlightDiagnostic message =
-      assignment.shareApart > follow ? emitWarning(first->getLoc()) : emitRemark(first->getLoc());
-  message << "is split regardless of what is asked for"
-          << (others == 0 ? "" : llvm::formatv(", as are {0} more operations", others).str())
-          << llvm::formatv(
-                 ", together {0:f0} % of all work: no dimension of theirs follows the ones that are asked for",
-                 100 * assignment.shareApart)
-                 .str();
+  bool isMuch = assignment.shareApart > kDefaultFollow;
+  InFlightDiagnostic message = isMuch ? emitWarning(first->getLoc()) : emitRemark(first->getLoc());
+  std::string name = getName(first->getLoc());
+  message << (name.empty() ? "an operation" : name)
+          << (others == 0 ? " is" : llvm::formatv(" and {0} more operations are", others).str())
+          << " split regardless of what is asked for, as no dimension of theirs follows that: "
+          << llvm::formatv("{0:f0} % of all work", 100 * assignment.shareApart).str();
   if (assignment.end)
-    message << "; the last that does: " << describe(*assignment.end);
+    message << "; the split that is asked for ends: " << describe(*assignment.end);
 }
 
 /// Says where what is stated of one tensor gives way to what is stated of another one.
@@ -499,7 +498,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     emitGap(function, *assignment, goal);
     emitDepartures(*assignment);
     emitChanges(*assignment);
-    emitEnd(*assignment, follow);
+    emitEnd(*assignment);
     if (explain) {
       emitExplanations(function, *assignment, goal);
       if (isStated)

@@ -54,7 +54,7 @@ struct Move {
   mlir::Operation *reader;
   /// How the value is split; how the loops of the reader are, or dimensions where there is none.
   LoopShardings from, to;
-  /// The value is split as is stated, and else the reader is.
+  /// The value is split as is stated, and the reader not; else it is the other way round.
   bool isHeld;
   /// That all ranks receive.
   double bytes;
