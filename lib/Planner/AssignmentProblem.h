@@ -64,8 +64,8 @@ private:
     mlir::RankedTensorType getType() const { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
   };
 
-  /// How something is split, as seen from what is stated over some axes: along it, with stated cuts, and which ones, by
-  /// the numbers of `CutFamilies`.
+  /// How loops or dimensions are split, seen from requests over some axes: along one, with its sizes, and which ones,
+  /// by the numbers of `CutFamilies`.
   struct Course {
     bool isAlong = false, isExact = false;
     llvm::SmallVector<unsigned, 1> origins = {};
@@ -75,8 +75,8 @@ private:
     }
   };
 
-  /// What a connection leaves with some pair of options: dimensions and cuts that are stated, one or both, or one thing
-  /// stated for another one.
+  /// How a connection leaves requests with some pair of options: departures from dimension and cuts, or a change from
+  /// one request to another.
   struct Pair {
     unsigned departures = 0;
     bool isChange = false;
@@ -92,7 +92,7 @@ private:
     std::vector<Pair> pairs;
   };
 
-  /// An operation that may not follow what is stated, though it could: of each option the share of all work, and the
+  /// An operation that could follow a request. Each option has the share of all work that then strays from it, and the
   /// cost without a price.
   struct Straying {
     unsigned node;
@@ -156,9 +156,10 @@ private:
     const auto &[value, source, reader, edge] = connections[departure.connection];
     return departure.pairs[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
   }
-  /// What departures cost beside what they take, from now on, and going from one thing that is stated to another.
+  /// From now on, a departure costs `price` beside its exchange, and a change from one request to another
+  /// `changePrice`.
   void setDeparturePrice(double price, double changePrice);
-  /// What a solution costs without that price.
+  /// The cost of a solution without these prices.
   double getUnpriced(const ChoiceGraph::Solution &solution) const;
   /// Of the exchanges of its departures.
   double getExchangeSeconds(const ChoiceGraph::Solution &solution) const;

@@ -8,14 +8,13 @@
 //
 // Lets a stated sharding hold for all that follows it, unless a departure saves enough.
 //
-// A value departs where it lies along a dimension that follows a stated one, over the same mesh axes, and is read
-// otherwise, or where it has cuts that follow stated ones and is read with others: both is asked for, and to leave both
-// costs twice as much. Afterwards all may stay so: the way back costs the exchange alone. Of what a stated result is
-// computed of, the way to what is stated is the departure. Work that could follow and does not has a price, too, so
-// that of ways that gain alike the one that departs late is taken.
+// A value departs where it lies along a stated dimension and its reader does not. It also departs where it has stated
+// cuts and its reader has others. To leave both costs twice as much. Afterwards all may stay so: the way back costs the
+// exchange alone. Upstream of a stated result, the way to the stated split is the departure. Work that could follow and
+// does not has a price, too. So of ways that gain alike, the one that departs late is taken.
 //
-// What takes least time without departures is left where some save a share of that time, all together. Each costs that
-// share, so that there are few; less, where the best way is still that much faster.
+// The plan without departures is left only where departures together save a share of its time. Each costs that share,
+// so that there are few. The price falls while the best plan is still faster by that share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +25,8 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Of the time that a departure's exchange is predicted to take, what it may take besides. docs/performance.md compares
-/// predictions with measurements: exchanges are what is predicted worst, most of all those of small models.
+/// Doubt about the predicted time of a departure's exchange, as a share of it. docs/performance.md compares predictions
+/// with measurements. Exchanges are predicted worst.
 static constexpr double kExchangeDoubt = 0.5;
 /// How often the price of a departure is halved.
 static constexpr int kMaxHalvings = 3;
@@ -126,7 +125,7 @@ void AssignmentProblem::findDepartures() {
         kept.push_back(getCourse(getRead(connection, option), axes));
       auto isAlong = [](const Course &course) { return course.isAlong; };
       auto isExact = [](const Course &course) { return course.isExact; };
-      // What cannot follow does not depart.
+      // A reader that cannot follow does not depart.
       bool mayRun = llvm::any_of(kept, isAlong) && llvm::any_of(made, isAlong);
       bool mayBeExact = llvm::any_of(kept, isExact) && llvm::any_of(made, isExact);
       if (!mayRun)
@@ -153,7 +152,7 @@ void AssignmentProblem::findDepartures() {
       }
       if (llvm::all_of(pairs, [](Pair pair) { return pair == Pair(); }))
         continue;
-      // What is stated over several sets of axes is left once.
+      // Requests over several sets of axes are left once.
       auto [entry, isFirst] = found.try_emplace(number, departures.size());
       if (isFirst) {
         departures.push_back({number, std::move(pairs)});
@@ -365,10 +364,19 @@ void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, Sha
   }
   if (goal.steers() && assignment.departures.empty())
     findEnd(solution, assignment);
+  findFollowers();
+  for (size_t axes = 0; axes < followers.size(); ++axes)
+    for (auto [loop, step] : families.findUnaligned(families.getStatedAxes()[axes]))
+      for (auto &[op, list] : options) {
+        std::optional<unsigned> place = families.getPlace(op->getResult(0));
+        Splits loops = place ? getLoops(op, solution.options[sources[op->getResult(0)].node]) : Splits{0, {}};
+        if (!place || loop < *place || loop >= *place + loops.dims.size() || !getCourse(loops, axes).isExact)
+          continue;
+        assignment.unaligned.push_back({op, step});
+      }
   // One request cannot contradict itself.
   if (requests.arguments.size() + requests.results.size() + requests.loops.size() + requests.outputs.size() < 2)
     return;
-  findFollowers();
   for (size_t axes = 0; axes < followers.size(); ++axes)
     for (const Connection &connection : connections) {
       if (!mayMove(connection))

@@ -411,6 +411,14 @@ static void emitEnd(const ShardingAssignment &assignment) {
     message << "; the split that is asked for ends: " << describe(*assignment.end);
 }
 
+/// Says where stated sizes do not go together with strides.
+static void emitUnaligned(const ShardingAssignment &assignment) {
+  for (auto [op, step] : assignment.unaligned)
+    emitWarning(op->getLoc(), "the sizes that are asked for cut between the steps of ")
+        << (getName(op->getLoc()).empty() ? "an operation" : getName(op->getLoc())) << ", which are " << step
+        << " apart: results are exact, but ranks exchange more than with cuts at multiples of " << step << " there";
+}
+
 /// Says where what is stated of one tensor gives way to what is stated of another one.
 static void emitChanges(const ShardingAssignment &assignment) {
   for (const Move &move : assignment.changes)
@@ -499,6 +507,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     emitDepartures(*assignment);
     emitChanges(*assignment);
     emitEnd(*assignment);
+    emitUnaligned(*assignment);
     if (explain) {
       emitExplanations(function, *assignment, goal);
       if (isStated)

@@ -383,6 +383,28 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
   }
 }
 
+std::vector<CutFamilies::Unaligned> CutFamilies::findUnaligned(ArrayRef<StringAttr> axes) const {
+  std::vector<Unaligned> found;
+  for (const auto &[place, list] : given)
+    for (auto [sharding, isStated] : list) {
+      auto cuts = getCutPositions(sharding, extents[place]);
+      if (!isStated || sharding.getAxes() != axes || !cuts)
+        continue;
+      Family family = follow(place, std::vector<int64_t>(cuts->begin(), cuts->end()));
+      auto unaligned = llvm::find_if(links, [&](const Link &link) {
+        auto held = family.find(link.held);
+        if (held == family.end() || !family.contains(link.loop) || link.map.getKind() != layout::DimMap::Kind::Affine ||
+            link.map.getDen() != 1 || link.map.getNum() <= 1)
+          return false;
+        return llvm::any_of(held->second.cuts,
+                            [&](int64_t cut) { return cut % link.map.getNum() != 0 && cut < extents[link.held]; });
+      });
+      if (unaligned != links.end())
+        found.push_back({unaligned->loop, unaligned->map.getNum()});
+    }
+  return found;
+}
+
 CutFamilies::Followers CutFamilies::getFollowers(ArrayRef<StringAttr> axes) const {
   Followers followers;
   SmallVector<unsigned> begins;

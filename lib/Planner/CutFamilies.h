@@ -38,16 +38,16 @@ public:
     /// How many times its even share the largest piece may have: as that from which it follows does, rounded to whole
     /// elements. 1 where nothing is stated.
     double imbalance;
-    /// Numbers of what is stated from which it follows. Cuts that were left open have one number, however they are.
+    /// Numbers of the requests that it follows. All cuts of a request that leaves them open have one number.
     llvm::SmallVector<unsigned, 1> origins = {};
-    /// The cuts of what is stated were left open.
+    /// The request left cuts open.
     bool isOpen = false;
   };
 
   /// The places that follow what is stated over some axes.
   struct Followers {
     llvm::DenseSet<unsigned> places;
-    /// Those of them that are computed of what is stated. The others are what it is computed of.
+    /// The places among them that are computed of stated ones; the others are upstream.
     llvm::DenseSet<unsigned> behind;
   };
 
@@ -66,6 +66,13 @@ public:
   void stateOpen(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
   /// The axes over which something is stated to be split together.
   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> getStatedAxes() const { return statedAxes; }
+  /// A loop that steps over a dimension whose stated cuts, or those that follow them, lie between its steps.
+  struct Unaligned {
+    unsigned loop;
+    int64_t step;
+  };
+  /// The first one of each family of stated cuts over `axes`.
+  std::vector<Unaligned> findUnaligned(llvm::ArrayRef<mlir::StringAttr> axes) const;
   Followers getFollowers(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The ways to cut a place over `axes`.
   llvm::ArrayRef<Cuts> get(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
@@ -98,7 +105,7 @@ private:
   Family follow(unsigned place, std::vector<int64_t> cuts) const;
   /// How many times its even share the largest piece of a place has.
   double getImbalance(unsigned place, llvm::ArrayRef<int64_t> cuts) const;
-  /// What a family comes from.
+  /// The request that a family comes from.
   struct Origin {
     bool isStated = false, isOpen = false;
     unsigned number = 0;

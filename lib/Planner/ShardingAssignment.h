@@ -50,7 +50,7 @@ struct Explanation {
 /// A value that is not split as what reads it, where something is stated of one of both.
 struct Move {
   mlir::Value value;
-  /// What reads it; null for the form in which it is brought to several, and for a result of the function.
+  /// Its reader; null for the form in which it is brought to several, and for a result of the function.
   mlir::Operation *reader;
   /// How the value is split; how the loops of the reader are, or dimensions where there is none.
   LoopShardings from, to;
@@ -90,9 +90,11 @@ struct ShardingAssignment {
   std::optional<double> followedSeconds;
   /// Where it goes from one thing that is stated to another.
   std::vector<Move> changes;
-  /// Without departures, operations that take much and follow nothing of what is stated, which they cannot; together,
-  /// what share of all work they are, and where the first of what is stated ends.
+  /// Operations that follow stated sizes, and step over what these cut between their steps: the first ones.
+  std::vector<std::pair<mlir::Operation *, int64_t>> unaligned;
+  /// Without departures, operations that take much and can follow no request.
   std::vector<mlir::Operation *> apart;
+  /// Their share of all work, and where the first request ends.
   double shareApart = 0;
   std::optional<Move> end;
   /// Operations that take much longer than they would with their work divided as well as can be, and how many times.

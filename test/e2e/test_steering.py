@@ -157,3 +157,111 @@ def test_tutorials(tmp_path, name):
         assert memory["values_bytes"] <= parts + memory["received_bytes"] + LITTLE, rank
     assert "the split that is asked for" not in messages
     assert ("to another one" in messages) == (name in ("rows to columns", "rows by columns")), messages
+
+
+#: Of the examples, small ones: the cuts, and what NumPy makes of integers, which sums in any order are exact for.
+SMALL = {
+    "dot": (_dot(61), {"x": "y", "y": "y"}, {"x": [11, 20, 0, 30], "y": [11, 20, 0, 30]}),
+    "dot of different cuts": (_dot(61), {"x": "y", "y": "y"}, {"x": [11, 20, 0, 30], "y": [20, 20, 20, 1]}),
+    "rows to columns": (_redistribution(100, 64), {"x": "y,_", "z": "_,y"}, {"x": ROWS, "z": COLUMNS}),
+    "product": (_product(41, 16, 64), {"x": "y,_", "y": "_,y"}, {"x": [1, 20, 0, 20], "y": COLUMNS}),
+    "terms": (_product(4, 41, 4), {"x": "_,y", "z": "y,_"}, {"x": [1, 20, 0, 20], "z": [1, 1, 1, 1]}),
+    "convolution": (_convolution(64, 3, 1), {"x": "_,_,y,_"}, {"x": [13, 1, 20, 30]}),
+    # No cut is a multiple of the stride.
+    "unaligned": (_convolution(64, 4, 4), {"x": "_,_,y,_"}, {"x": [13, 1, 21, 29]}),
+    "contradiction": (
+        _convolution(64, 3, 1),
+        {"x": "_,_,y,_", "z": "_,_,_,y"},
+        {"x": [13, 1, 20, 30], "z": [20, 20, 20, 4]},
+    ),
+    "one index": (_redistribution(1, 64), {"x": "y,_", "z": "_,y"}, {"x": [0, 1, 0, 0], "z": COLUMNS}),
+}
+
+
+def _reference(model, inputs):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, inputs)))
+
+
+@pytest.mark.parametrize("follow", ["0", "10", "100"])
+@pytest.mark.parametrize("name", SMALL)
+def test_exact(tmp_path, name, follow):
+    model, shards, sizes = SMALL[name]
+    rng = np.random.default_rng(1)
+    inputs = {
+        value.name: rng.integers(-4, 5, [dim.dim_value for dim in value.type.tensor_type.shape.dim]).astype(np.float32)
+        for value in model.graph.input
+    }
+    expected = _reference(model, inputs)
+    partition = _flags(shards, sizes)
+    actual = fastest_backend().compile_and_run(model, partition, inputs, list(expected), extra=["--follow", follow])
+    for output, value in expected.items():
+        np.testing.assert_array_equal(actual[output], value)
+
+
+def _chain(stride):
+    """Convolutions that take long enough to be divided; the second one steps over what it reads."""
+    weights = {name: np.ones((64, 64, 3, 3), np.float32) for name in ("v", "w")}
+    nodes = [
+        helper.make_node("Conv", ["x", "v"], ["a"], pads=[1] * 4),
+        helper.make_node("Conv", ["a", "w"], ["z"], pads=[1] * 4, strides=[stride, stride]),
+    ]
+    extent = (256 - 1) // stride + 1
+    return _model(nodes, {"x": [1, 64, 256, 256]}, {"z": [1, 64, extent, extent]}, weights)
+
+
+ROW = "_,_,y,_"
+MILD = [66, 62, 65, 63]
+#: Model, request, what is said, and how the second convolution is split.
+SAYINGS = {
+    "followed": (_chain(1), {"x": ROW}, {"x": MILD}, [], "66+62+65+63"),
+    "output": (_chain(1), {"z": ROW}, {"z": MILD}, [], "66+62+65+63"),
+    "inner tensor": (_chain(1), {"a": ROW}, {"a": MILD}, [], "66+62+65+63"),
+    "uneven": (_chain(1), {"x": ROW}, {"x": [100, 56, 50, 50]}, ["the split that is asked for ends"], "64+64+64+64"),
+    "uneven output": (
+        _chain(1),
+        {"z": ROW},
+        {"z": [100, 56, 50, 50]},
+        ["the split that is asked for begins"],
+        "64+64+64+64",
+    ),
+    "unaligned": (_chain(2), {"x": ROW}, {"x": [65, 63, 65, 63]}, ["multiples of 2"], None),
+    "contradiction": (
+        _chain(1),
+        {"x": ROW, "z": ROW},
+        {"x": MILD, "z": MILD[::-1]},
+        ["from one split that is asked for to another one: tensor 'z'"],
+        "66+62+65+63",
+    ),
+    "batch of one": (_chain(1), {"x": "y,_,_,_"}, {"x": [0, 1, 0, 0]}, ["regardless of what is asked for"], None),
+}
+
+
+@pytest.mark.parametrize("name", SAYINGS)
+def test_what_is_said(tmp_path, name):
+    """Requests are followed without a word, and one line says where they are not."""
+    model, shards, sizes, said, split = SAYINGS[name]
+    plan, messages = _compile(tmp_path, model, _flags(shards, sizes))
+    assert len(messages.splitlines()) == len(said), messages
+    for text, line in zip(said, messages.splitlines()):
+        assert text in line
+    last = next(step for step in reversed(plan["steps"]) if step["kind"] in ("convolution", "winograd"))
+    assert split is None or f"y:{split}" in last["writes"][0]["sharding"]
+
+
+def test_never_departs(tmp_path):
+    """Even where all is on one rank."""
+    partition = _flags({"x": ROW}, {"x": [0, 256, 0, 0]})
+    plan, messages = _compile(tmp_path, _chain(1), partition, "--follow", "100")
+    assert _moved(plan) == 0 and "the split that is asked for" not in messages
+    plan, messages = _compile(tmp_path, _chain(1), partition)
+    assert "the split that is asked for ends" in messages and "less than" in messages
+
+
+def test_nothing_moves_that_need_not_for_bytes(tmp_path):
+    partition = _flags({"x": ROW}, {"x": [100, 56, 50, 50]})
+    partition.objective = "bytes"
+    plan, _ = _compile(tmp_path, _chain(1), partition)
+    assert _moved(plan) == FLOAT * 64 * 256 * 2 * 2 * (RANKS - 1)
