@@ -116,7 +116,13 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
   memory::desc anyWeights =
       shared ? shared->packedDesc : memory::desc(source.dims(), types.second, memory::format_tag::any);
   auto kind = dnnl::prop_kind::forward_inference;
-  auto keep = [&](auto desc, auto makePrimitive) {
+  // `make` describes the call with weights in some format, and a bias or none.
+  auto keep = [&](auto make, auto described) {
+    using Op = decltype(described);
+    using PrimitiveDesc = typename Op::primitive_desc;
+    // The library refers to it as long as it looks for other implementations.
+    typename Op::desc operation = make(anyWeights);
+    PrimitiveDesc desc(operation, fused.attributes, cpuEngine());
     // What another part packs takes nothing of the budget.
     auto choose = [&] {
       return shared ? budget.choose(desc, shared->packedDesc, WeightUse::Constant) : budget.choose(desc, source, use);
@@ -128,18 +134,23 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
       return PostOps::Outcome::Impossible;
     packedDesc = desc.weights_desc();
     scratchpadDesc = desc.scratchpad_desc();
-    primitive = makePrimitive(desc);
+    primitive = Op(desc);
     implementationName = desc.impl_info_str();
+    describePrimitive = [make, packed = packedDesc](const dnnl::primitive_attr &attributes) {
+      return PrimitiveDesc(make(packed), attributes, cpuEngine());
+    };
     return isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
   };
+  bool hasBias = fused.hasBias;
+  memory::desc in = inDesc, out = outDesc, bias = fused.biasDesc;
   if (call.form.isTransposed) {
     using Op = dnnl::deconvolution_forward;
     auto algorithm = dnnl::algorithm::deconvolution_direct;
-    Op::desc desc = fused.hasBias ? Op::desc(kind, algorithm, inDesc, anyWeights, fused.biasDesc, outDesc, strides,
-                                             dilations, lo, hi)
-                                  : Op::desc(kind, algorithm, inDesc, anyWeights, outDesc, strides, dilations, lo, hi);
-    PostOps::Outcome outcome =
-        keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
+    auto make = [=](const memory::desc &weights) {
+      return hasBias ? Op::desc(kind, algorithm, in, weights, bias, out, strides, dilations, lo, hi)
+                     : Op::desc(kind, algorithm, in, weights, out, strides, dilations, lo, hi);
+    };
+    PostOps::Outcome outcome = keep(make, Op());
     // What oneDNN 2.6 applies to results of these itself it does element by element, which takes 2 to 16 times as long
     // as the convolution.
     bool isApplied = fused.hasBias || fused.attributes.get_post_ops().len() > 0;
@@ -147,10 +158,11 @@ PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, C
   }
   using Op = dnnl::convolution_forward;
   auto algorithm = dnnl::algorithm::convolution_direct;
-  Op::desc desc =
-      fused.hasBias ? Op::desc(kind, algorithm, inDesc, anyWeights, fused.biasDesc, outDesc, strides, dilations, lo, hi)
-                    : Op::desc(kind, algorithm, inDesc, anyWeights, outDesc, strides, dilations, lo, hi);
-  return keep(Op::primitive_desc(desc, fused.attributes, cpuEngine()), [](const auto &pd) { return Op(pd); });
+  auto make = [=](const memory::desc &weights) {
+    return hasBias ? Op::desc(kind, algorithm, in, weights, bias, out, strides, dilations, lo, hi)
+                   : Op::desc(kind, algorithm, in, weights, out, strides, dilations, lo, hi);
+  };
+  return keep(make, Op());
 }
 
 bool ConvolutionPart::isTiled() const {
@@ -175,7 +187,12 @@ absl::Status ConvolutionPart::createTiles(CallBudget &budget) {
     });
   });
   implementationName = tiles->implementation();
-  return status.ok() ? tiles->prepare(scratchPlan) : status;
+  if (!status.ok())
+    return status;
+  return guardLibrary([&]() -> absl::Status {
+    postOps->keepNans(tiles->describeCall(), tiles->rowsView(), tiles->rowsView().box, tiles->rowsFormat());
+    return tiles->prepare(scratchPlan);
+  });
 }
 
 bool ConvolutionPart::hasKernels() const {
@@ -280,6 +297,7 @@ absl::Status ConvolutionPart::createCall(CallBudget &budget) {
   if (!status.ok())
     return status;
   return guardLibrary([&]() -> absl::Status {
+    postOps->keepNans(describePrimitive);
     memory::desc source = weightsDesc();
     packs = use == WeightUse::Copied || packedDesc != source;
     if (packs) {
@@ -472,6 +490,12 @@ absl::Status ConvolutionPart::pack() {
   return packs && packOnce && !shared ? packCall.run() : absl::OkStatus();
 }
 
+absl::Status ConvolutionPart::runLibrary() {
+  if (tiles)
+    return tiles->run(*postOps);
+  return geometry.fullResult ? mainCall.run() : postOps->run(mainCall);
+}
+
 absl::Status ConvolutionPart::run() {
   if (absl::Status status = postOps->runBefore(); !status.ok())
     return status;
@@ -486,7 +510,7 @@ absl::Status ConvolutionPart::run() {
         return status;
     if (kernels)
       kernels->run();
-    else if (absl::Status status = tiles ? tiles->run() : mainCall.run(); !status.ok())
+    else if (absl::Status status = runLibrary(); !status.ok())
       return status;
     if (geometry.fullResult)
       if (absl::Status status = cut.run(); !status.ok())

@@ -76,6 +76,7 @@ private:
   /// Whether an implementation rounds sums of integers that may come up here, of an input that it pads or not.
   bool isRounded(const char *implementation, bool isPadded) const;
   dnnl::memory::desc weightsDesc() const;
+  absl::Status runLibrary();
 
   const RankMemory &context;
   const ConvolutionCall &call;
@@ -105,6 +106,7 @@ private:
   std::unique_ptr<TileConvolution> tiles;
   std::unique_ptr<KernelConvolution> kernels;
   dnnl::primitive primitive;
+  NanRecovery::Describe describePrimitive; ///< The same with other attributes.
   dnnl::memory::desc inDesc, outDesc, packedDesc, scratchpadDesc;
   bool packs = false;                      ///< The library wants another format of the weights.
   const ConvolutionPart *shared = nullptr; ///< That packs the weights of this one, too.

@@ -204,9 +204,14 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
     return absl::OkStatus();
   if (shared && shared->kernels)
     return absl::UnimplementedError("another part packs weights for kernels that cannot do this one");
+  NanRecovery::Describe describe;
   auto create = [&](const PostOps::Fused &fused) {
-    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a.desc, wantedWeights(), outDesc), fused.attributes,
-                                      cpuEngine());
+    auto make = [first = a.desc, result = outDesc](const memory::desc &second) {
+      return dnnl::matmul::desc(first, second, result);
+    };
+    // The library refers to it as long as it looks for other implementations.
+    dnnl::matmul::desc operation = make(wantedWeights());
+    dnnl::matmul::primitive_desc desc(operation, fused.attributes, cpuEngine());
     // What another part packs takes nothing of the budget.
     if (!(shared ? budget.choose(desc, shared->packedDesc, WeightUse::Constant) : budget.choose(desc, b.desc, use)))
       return PostOps::Outcome::Impossible;
@@ -214,11 +219,15 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
     scratchpadDesc = desc.scratchpad_desc();
     primitive = dnnl::matmul(desc);
     implementationName = desc.impl_info_str();
+    describe = [make, packed = packedDesc](const dnnl::primitive_attr &attributes) {
+      return dnnl::matmul::primitive_desc(make(packed), attributes, cpuEngine());
+    };
     return runtime::isReference(desc.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
   };
   if (absl::Status status = postOps->prepare(/*biasFirst=*/false, scratchPlan, create); !status.ok())
     return status;
   return guardLibrary([&]() -> absl::Status {
+    postOps->keepNans(describe);
     packs = use == WeightUse::Copied || packedDesc != b.desc;
     if (packs)
       packer = dnnl::reorder(dnnl::reorder::primitive_desc(cpuEngine(), b.desc, cpuEngine(), packedDesc));
@@ -349,7 +358,7 @@ absl::Status MatMulStep::run() {
           return status;
     if (kernels)
       kernels->run();
-    else if (absl::Status status = mainCall.run(); !status.ok())
+    else if (absl::Status status = postOps->run(mainCall); !status.ok())
       return status;
   }
   if (absl::Status status = postOps->runRest(); !status.ok())

@@ -200,7 +200,18 @@ std::string dovetail::runtime::packedKey(const RankMemory &context, uint32_t ten
 
 void LibraryCall::setArgument(int index, const memory::desc &desc, void *data) {
   memories.emplace_back(desc, cpuEngine(), data);
+  for (dnnl_exec_arg_t &argument : arguments)
+    if (argument.arg == index) {
+      argument.memory = memories.back().get();
+      return;
+    }
   arguments.push_back({index, memories.back().get()});
+}
+
+LibraryCall LibraryCall::like(dnnl::primitive other) const {
+  LibraryCall result = *this;
+  result.primitive = std::move(other);
+  return result;
 }
 
 absl::Status LibraryCall::run() const {

@@ -80,6 +80,8 @@ public:
 
   explicit operator bool() const { return static_cast<bool>(primitive); }
   void setArgument(int index, const dnnl::memory::desc &desc, void *data);
+  /// Another primitive with the same arguments, which `setArgument` may replace.
+  LibraryCall like(dnnl::primitive other) const;
   absl::Status run() const;
 
 private:

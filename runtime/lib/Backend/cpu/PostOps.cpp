@@ -132,10 +132,24 @@ std::optional<dnnl::primitive_attr> PostOps::fuse(size_t count) {
   fusedCount = count;
   fusedBias = false;
   sum.reset();
+  cut.reset();
   std::vector<algorithm> used;
+  auto attributesOf = [](const dnnl::post_ops &list) {
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(list);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return attributes;
+  };
   for (size_t i = 0; i < count; ++i) {
     if (!ops[i].readsTensor()) {
-      for (const Eltwise &eltwise : eltwiseOf(ops[i])) {
+      bool cuts = !cutSteps(ops[i]).empty();
+      // Of what a second one cuts off, the first one may have made a number.
+      if (cuts && cut)
+        return std::nullopt;
+      std::vector<Eltwise> parts = eltwiseOf(ops[i]);
+      for (const Eltwise &eltwise : parts) {
+        if (cuts && &eltwise == &parts.back())
+          cut = Cut{i, eltwise.kind == algorithm::eltwise_relu, attributesOf(list)};
         // oneDNN 2.6 gives a second operation of the same kind the parameters of the first.
         if (std::find(used.begin(), used.end(), eltwise.kind) != used.end())
           return std::nullopt;
@@ -151,10 +165,7 @@ std::optional<dnnl::primitive_attr> PostOps::fuse(size_t count) {
       return std::nullopt;
     }
   }
-  dnnl::primitive_attr attributes;
-  attributes.set_post_ops(list);
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
+  return attributesOf(list);
 }
 
 absl::Status PostOps::stageOperands(ScratchPlan &scratch) {
@@ -198,6 +209,13 @@ absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
                                   "uses generated kernels instead");
 }
 
+void PostOps::keepNans(const NanRecovery::Describe &describe, const MemoryView &view, const layout::Box &box,
+                       const memory::desc &desc) {
+  if (cut && type != memory::data_type::s32)
+    recovery =
+        std::make_unique<NanRecovery>(describe, cut->before, cut->isRelu && cut->op + 1 == fusedCount, view, box, desc);
+}
+
 absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) { return prepareRest(0, scratch); }
 
 bool PostOps::createSeparate(Separate &separate) const {
@@ -228,11 +246,18 @@ bool PostOps::createSeparate(Separate &separate) const {
 absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
   return guardLibrary([&]() -> absl::Status {
     for (size_t i = first; i < ops.size();) {
-      Separate separate{i, 1, {}, 0, 0, {}, {}};
+      Separate separate{i, 1, {}, 0, 0, {}, {}, {}};
+      if (std::vector<EpilogueStep> steps = cutSteps(ops[i]); !steps.empty() && type != memory::data_type::s32) {
+        separate.pass.emplace(steps, view, box);
+        rest.push_back(std::move(separate));
+        ++i;
+        continue;
+      }
       // An addition or product takes the activation after it along, if that stays fast. Not in blocks of channels:
       // there oneDNN 2.6 computes nothing where channels do not fill a block of 16, and writes elsewhere with blocks
       // of 8.
-      bool pair = !format.isBlocked() && ops[i].readsTensor() && i + 1 < ops.size() && !ops[i + 1].readsTensor();
+      bool pair = !format.isBlocked() && ops[i].readsTensor() && i + 1 < ops.size() && !ops[i + 1].readsTensor() &&
+                  cutSteps(ops[i + 1]).empty();
       bool done = false;
       if (pair) {
         separate.count = 2;
@@ -255,6 +280,7 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
 }
 
 absl::Status PostOps::bind(std::byte *result, std::byte *scratch) {
+  data = result;
   for (size_t i = 0; i < ops.size(); ++i) {
     if (!operands[i])
       continue;
@@ -272,6 +298,8 @@ absl::Status PostOps::bind(std::byte *result, std::byte *scratch) {
     preload->bind(result, context.memory(ops[*sum].tensor).data);
   return guardLibrary([&]() -> absl::Status {
     for (Separate &separate : rest) {
+      if (separate.pass)
+        continue;
       separate.call = LibraryCall(separate.primitive);
       bool binary = ops[separate.first].readsTensor();
       separate.call.setArgument(binary ? DNNL_ARG_SRC_0 : DNNL_ARG_SRC, resultDesc, result);
@@ -299,9 +327,25 @@ absl::Status PostOps::runBefore() const {
   return preload ? preload->run() : absl::OkStatus();
 }
 
+absl::Status PostOps::run(const LibraryCall &call, std::byte *target) const {
+  if (!recovery)
+    return call.run();
+  auto addend = NanRecovery::Addend::None;
+  if (sum && *sum < cut->op)
+    addend = preload ? NanRecovery::Addend::Kept : NanRecovery::Addend::InPlace;
+  return recovery->run(call, target, addend, [this](std::byte *memory) {
+    Copier copier(view, operands[*sum]->source, box);
+    copier.bind(memory, context.memory(ops[*sum].tensor).data);
+    return copier.run();
+  });
+}
+
 absl::Status PostOps::runRest() const {
-  for (const Separate &separate : rest)
-    if (absl::Status status = separate.call.run(); !status.ok())
+  for (const Separate &separate : rest) {
+    if (separate.pass)
+      separate.pass->run(data);
+    else if (absl::Status status = separate.call.run(); !status.ok())
       return status;
+  }
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #define DOVETAIL_RUNTIME_BACKEND_CPU_POSTOPS_H
 
 #include "../../Session/StepExecutor.h"
+#include "NanRecovery.h"
 #include "OneDnn.h"
 
 #include <functional>
@@ -26,8 +27,8 @@ namespace dovetail::runtime {
 /// a "sum" with what it finds in the result's memory. It offers more, but some of its kernels then give wrong results
 /// for small extents.
 ///
-/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `bind`; then
-/// after each run of the call `runRest`.
+/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `keepNans` if
+/// that is the library's; `bind`; then `runBefore`, `run` with the call, and `runRest`.
 class PostOps {
 public:
   /// What is fused into the call.
@@ -63,6 +64,12 @@ public:
   /// Fuses nothing: the result does not come from a call.
   absl::Status prepareSeparate(ScratchPlan &scratch);
 
+  /// Has `run` keep NaN in the library's call, which `describe` describes.
+  void keepNans(const NanRecovery::Describe &describe) { keepNans(describe, view, box, resultDesc); }
+  /// The same where the call writes `box` of `view` in other memory than the result's, as it does with no addition.
+  void keepNans(const NanRecovery::Describe &describe, const MemoryView &view, const layout::Box &box,
+                const dnnl::memory::desc &desc);
+
   /// Sets addresses: the result's and the beginning of the scratch memory.
   absl::Status bind(std::byte *result, std::byte *scratch);
   /// Adds the bias to the call, if there is one.
@@ -71,6 +78,9 @@ public:
   const std::byte *biasData() const { return fusedBias ? operands[0]->data : nullptr; }
   /// Copies operands to where the library needs them. To be called before the call.
   absl::Status runBefore() const;
+  /// Runs the library's call, which writes to `target`, or to the result.
+  absl::Status run(const LibraryCall &call, std::byte *target) const;
+  absl::Status run(const LibraryCall &call) const { return run(call, data); }
   absl::Status runRest() const;
 
 private:
@@ -92,6 +102,7 @@ private:
     int64_t scratchpad = 0, scratchpadOffset = 0;
     dnnl::memory::desc scratchpadDesc;
     LibraryCall call;
+    std::optional<CutPass> pass; ///< Done in place of a primitive.
   };
 
   absl::Status prepareOperand(size_t index, ScratchPlan &scratch);
@@ -116,6 +127,15 @@ private:
   MemoryView view;
   MemoryFormat format; ///< That of `view`.
   size_t fusedCount = 0;
+  /// What is fused before the operation that turns NaN into a bound, and which that is.
+  struct Cut {
+    size_t op;
+    bool isRelu; ///< It cuts off below zero.
+    dnnl::primitive_attr before;
+  };
+  std::optional<Cut> cut;
+  std::unique_ptr<NanRecovery> recovery;
+  std::byte *data = nullptr;     ///< The result.
   std::optional<size_t> sum;     ///< The fused op that adds what is in the result's memory,
   std::optional<Copier> preload; ///< and how it gets there, if it is not there anyway.
   bool biasFirst = false, fusedBias = false, slow = false, slowRest = false;

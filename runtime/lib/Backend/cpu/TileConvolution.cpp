@@ -85,10 +85,14 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget
   using Op = dnnl::convolution_forward;
   biasDesc = memory::desc({width * channels}, operands.type, memory::format_tag::a);
   fusesBias = fused.hasBias;
-  Op::desc desc =
-      fusesBias ? Op::desc(kind, algorithm, operands.inputDesc, anyWeights, biasDesc, rowsDesc, ones, zeros, zeros)
-                : Op::desc(kind, algorithm, operands.inputDesc, anyWeights, rowsDesc, ones, zeros, zeros);
-  Op::primitive_desc created(desc, fused.attributes, cpuEngine());
+  auto make = [=, hasBias = fusesBias, in = operands.inputDesc, out = rowsDesc,
+               bias = biasDesc](const memory::desc &weights) {
+    return hasBias ? Op::desc(kind, algorithm, in, weights, bias, out, ones, zeros, zeros)
+                   : Op::desc(kind, algorithm, in, weights, out, ones, zeros, zeros);
+  };
+  // The library refers to it as long as it looks for other implementations.
+  Op::desc operation = make(anyWeights);
+  Op::primitive_desc created(operation, fused.attributes, cpuEngine());
   auto need = [&](const Op::primitive_desc &each) {
     packedDesc = each.weights_desc();
     scratchpadDesc = each.scratchpad_desc();
@@ -97,6 +101,9 @@ PostOps::Outcome TileConvolution::create(const PostOps::Fused &fused, CallBudget
   if (!budget.choose(created, need))
     return PostOps::Outcome::Impossible;
   primitive = Op(created);
+  description = [make, packed = packedDesc](const dnnl::primitive_attr &attributes) {
+    return Op::primitive_desc(make(packed), attributes, cpuEngine());
+  };
   implementationName = created.impl_info_str();
   return isReference(created.impl_info_str()) ? PostOps::Outcome::Slow : PostOps::Outcome::Fast;
 }
@@ -120,6 +127,7 @@ absl::Status TileConvolution::bind(std::byte *scratch, std::byte *packed, std::b
     arrange.bind(plainData, weights);
     bias = tileBias;
     repeatedBias = scratch + biasOffset;
+    rowsData = scratch + rowsOffset;
     for (int64_t tile = 0; tile < numTiles(); ++tile) {
       LibraryCall pack(packer);
       pack.setArgument(DNNL_ARG_FROM, plainDesc, plainData + tile * plainDesc.get_size());
@@ -128,14 +136,14 @@ absl::Status TileConvolution::bind(std::byte *scratch, std::byte *packed, std::b
       LibraryCall call(primitive);
       call.setArgument(DNNL_ARG_SRC, operands.inputDesc, input);
       call.setArgument(DNNL_ARG_WEIGHTS, packedDesc, packedData + tile * packedBytes);
-      call.setArgument(DNNL_ARG_DST, rowsDesc, scratch + rowsOffset);
+      call.setArgument(DNNL_ARG_DST, rowsDesc, rowsData);
       if (fusesBias)
         call.setArgument(DNNL_ARG_BIAS, biasDesc, repeatedBias);
       if (scratchpadDesc.get_size() > 0)
         call.setArgument(DNNL_ARG_SCRATCHPAD, scratchpadDesc, scratch + scratchpadOffset);
       calls.push_back(std::move(call));
       scatter.emplace_back(rowsKept, rows, rows.box);
-      scatter.back().bind(output + tileOffset(tile) * elementSize(rows.type), scratch + rowsOffset);
+      scatter.back().bind(output + tileOffset(tile) * elementSize(rows.type), rowsData);
     }
     return absl::OkStatus();
   });
@@ -152,7 +160,7 @@ absl::Status TileConvolution::packTiles() const {
 
 absl::Status TileConvolution::pack() { return operands.packOnce ? packTiles() : absl::OkStatus(); }
 
-absl::Status TileConvolution::run() {
+absl::Status TileConvolution::run(const PostOps &postOps) {
   if (!operands.packOnce)
     if (absl::Status status = packTiles(); !status.ok())
       return status;
@@ -162,7 +170,7 @@ absl::Status TileConvolution::run() {
       std::memcpy(repeatedBias + i * bytes, bias, bytes);
   }
   for (size_t tile = 0; tile < calls.size(); ++tile) {
-    if (absl::Status status = calls[tile].run(); !status.ok())
+    if (absl::Status status = postOps.run(calls[tile], rowsData); !status.ok())
       return status;
     if (absl::Status status = scatter[tile].run(); !status.ok())
       return status;

@@ -51,12 +51,17 @@ public:
   absl::Status bind(std::byte *scratch, std::byte *packed, std::byte *input, std::byte *output, std::byte *weights,
                     const std::byte *bias);
   absl::Status pack();
-  absl::Status run();
+  /// `postOps` has what is fused.
+  absl::Status run(const PostOps &postOps);
   /// Of memory that is kept: plain and packed weights, when they never change.
   int64_t packedBytes() const { return operands.packOnce ? weightBytes() : 0; }
 
   /// The library's name of what computes tiles, once they are created.
   const std::string &implementation() const { return implementationName; }
+  /// The call for one tile, with other attributes, and what it writes.
+  const NanRecovery::Describe &describeCall() const { return description; }
+  const MemoryView &rowsView() const { return rows; }
+  const dnnl::memory::desc &rowsFormat() const { return rowsDesc; }
   /// Of each tile's weights.
   const dnnl::memory::desc &packedFormat() const { return packedDesc; }
 
@@ -75,6 +80,7 @@ private:
   dnnl::convolution_forward primitive;
   dnnl::memory::desc rowsDesc, plainDesc, packedDesc, biasDesc, scratchpadDesc;
   std::string implementationName;
+  NanRecovery::Describe description;
   bool fusesBias = false;
   dnnl::reorder packer;
   MemoryView plain;    ///< Weights as [outer kernel..., inner kernel, O, C].
@@ -84,7 +90,7 @@ private:
   std::vector<Copier> scatter;           ///< For each tile index: rows to their places.
   std::vector<LibraryCall> packs, calls; ///< For each tile index.
   int64_t weightsOffset = 0, rowsOffset = 0, biasOffset = 0, scratchpadOffset = 0;
-  std::byte *repeatedBias = nullptr;
+  std::byte *repeatedBias = nullptr, *rowsData = nullptr;
   const std::byte *bias = nullptr;
 };
 

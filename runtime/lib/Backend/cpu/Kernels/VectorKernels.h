@@ -207,6 +207,11 @@ struct VectorKernels {
   /// `layout::attentionScratch` elements.
   void (*runAttention)(const AttentionTask &task, int64_t begin, int64_t end, float *scratch);
 
+  /// Applies the epilogue's steps, which add no tensor, to `count` elements.
+  void (*finish)(const Epilogue &epilogue, float *data, int64_t count);
+  /// Whether none of `count` elements is NaN or an infinity.
+  bool (*isFinite)(const float *data, int64_t count);
+
   int64_t panelsOf(int64_t outputs) const { return (outputs + panel - 1) / panel; }
   /// Elements of packed weights.
   int64_t winogradWeights(int64_t outputs, int64_t inputs) const {

@@ -96,8 +96,9 @@ inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, in
       break;
     }
     case EpilogueStep::Clip:
-      x = x < step.alpha ? splat(step.alpha) : x;
-      x = x > step.beta ? splat(step.beta) : x;
+      // Of zeros the bound's sign wins, as with the library.
+      x = x <= step.alpha ? splat(step.alpha) : x;
+      x = x >= step.beta ? splat(step.beta) : x;
       break;
     case EpilogueStep::Linear:
       x = x * step.alpha + step.beta;
@@ -112,6 +113,28 @@ inline Vector finish(const Epilogue &epilogue, Vector x, const float *addend, in
     }
   }
   return x;
+}
+
+inline void finishElements(const Epilogue &epilogue, float *data, int64_t count) {
+  for (int64_t i = 0; i < count; i += elementsOfVector)
+    storeFirst(data + i, finish(epilogue, loadFirst(data + i, count - i), nullptr, count - i), count - i);
+}
+
+inline bool areFinite(const float *data, int64_t count) {
+  // Zero times what is not finite is NaN, and stays so in sums. Several sums do not wait for each other.
+  constexpr int64_t numSums = 4, step = numSums * elementsOfVector;
+  Vector sums[numSums] = {};
+  int64_t i = 0;
+  for (; i + step <= count; i += step)
+    for (int64_t j = 0; j < numSums; ++j)
+      sums[j] += load(data + i + j * elementsOfVector) * 0.0f;
+  for (; i < count; i += elementsOfVector)
+    sums[0] += loadFirst(data + i, count - i) * 0.0f;
+  Vector sum = sums[0] + sums[1] + sums[2] + sums[3];
+  float total = 0;
+  for (int lane = 0; lane < elementsOfVector; ++lane)
+    total += sum[lane];
+  return total == 0;
 }
 
 /// The last operations of `multiply` on sums, if any: it adds a bias and the values in memory, and cuts off negative

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NaN and infinities through functions that cut values off, alone and behind library calls; against ONNX Runtime.
+
+16-bit types are compared with ONNX Runtime in f32: what is NaN or infinite is the same in all types.
+"""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from dovetail_models import with_element_type
+from harness.compare import difference
+from harness.cpus import cpu_parameters
+from harness.oracle import expected_outputs
+from harness.partition import Partition
+from ops import Draft
+
+#: Functions of one operand behind a call, with their other operands and attributes.
+FUNCTIONS = {
+    "relu": ("Relu", (), {}),
+    "clip": ("Clip", (0.0, 6.0), {}),
+    "clip-above": ("Clip", (0.5, 0.75), {}),
+    "hard-sigmoid": ("HardSigmoid", (), {"alpha": 0.3, "beta": 0.4}),
+    "leaky-relu": ("LeakyRelu", (), {"alpha": 0.2}),
+    "sigmoid": ("Sigmoid", (), {}),
+    "tanh": ("Tanh", (), {}),
+    "hard-swish": ("HardSwish", (), {}),
+    "elu": ("Elu", (), {}),
+}
+#: What a call's result goes through before the function: nothing, a bias, and tensors of other calls.
+FORMS = ("plain", "bias", "add", "multiply", "twice")
+CHANNELS = 16
+
+
+def _special(rng, shape):
+    """Few elements of the first dimensions are not finite, so that most sums are."""
+    x = rng.uniform(-1, 1, shape).astype(np.float32)
+    for value in (np.nan, np.inf, -np.inf, -np.nan):
+        x[tuple(rng.integers(n) for n in shape)] = value
+    return x
+
+
+class Calls:
+    """Calls of one kind, each with weights of its own, so that each has its own epilogue."""
+
+    def __init__(self, kind):
+        self.rng = np.random.default_rng(11)
+        self.draft = Draft(self.rng)
+        self.kind = kind
+        isProduct = kind in ("matmul", "gemm", "batched")
+        self.shape = {"matmul": (24, CHANNELS), "gemm": (24, CHANNELS), "batched": (2, 12, CHANNELS)}.get(
+            kind, (1, CHANNELS, 12, 10)
+        )
+        self.vector = (CHANNELS,) if isProduct else (1, CHANNELS, 1, 1)
+        self.x = self.draft.input(_special(self.rng, self.shape), "x")
+
+    def constant(self, *shape):
+        # No weight is zero: zero times infinity is NaN.
+        values = self.rng.uniform(0.02, 0.2, shape) * self.rng.choice([-1, 1], shape)
+        return self.draft.constant(values.astype(np.float32))
+
+    def node(self, *operands, final=False, **attributes):
+        return self.draft.node(*operands, final=final, **attributes)
+
+    def call(self, x, hasBias=False):
+        bias = [self.constant(CHANNELS)] if hasBias else []
+        if self.kind == "gemm":
+            return self.node("Gemm", x, self.constant(CHANNELS, CHANNELS), *bias, transB=1)
+        if self.kind in ("matmul", "batched"):
+            y = self.node("MatMul", x, self.constant(CHANNELS, CHANNELS))
+            return self.node("Add", y, *bias) if hasBias else y
+        if self.kind == "tiles":
+            y = self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 2, 2), *bias, strides=[2, 2])
+            # Back to the extents of the others.
+            return y
+        if self.kind == "transposed":
+            return self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 3, 3), *bias, pads=[1, 1, 1, 1])
+        inputs, extent = {"depthwise": (1, 3), "groups": (4, 3), "1x1": (CHANNELS, 1)}.get(self.kind, (CHANNELS, 3))
+        pads = [extent // 2] * 4
+        weights = self.constant(CHANNELS, inputs, extent, extent)
+        return self.node("Conv", x, weights, *bias, pads=pads, group=CHANNELS // inputs)
+
+    def apply(self, name, x, final):
+        op, operands, attributes = FUNCTIONS[name]
+        constants = [self.draft.constant(np.float32(operand)) for operand in operands]
+        return self.node(op, x, *constants, final=final, **attributes)
+
+    def form(self, form, name):
+        y = self.call(self.x, form != "plain")
+        if form == "add":
+            # Both operands are results of calls: the second one's memory is free for the sum.
+            y = self.node("Add", y, self.call(self.x))
+        if form == "multiply":
+            y = self.node("Mul", y, self.constant(*self.vector))
+        if form == "twice":
+            first = self.apply(name, y, final=False)
+            y = self.node("Add", self.call(first, True), first) if self.kind != "tiles" else self.call(first)
+        return self.apply(name, y, final=True)
+
+
+def _wrong(actual, expected, names, tolerance):
+    """The outputs that differ, with the number of NaN of both."""
+    found = {}
+    for output, name in names.items():
+        # Infinite ones aside, errors are measured at the largest one: infinity minus finite is no number of interest.
+        text = difference(actual[output].astype(np.float32), expected[output], tolerance, name)
+        if text:
+            found[name] = f"{text}; NaN: {np.isnan(actual[output]).sum()}, expected {np.isnan(expected[output]).sum()}"
+    return found
+
+
+def _build(kind, functions=FUNCTIONS, forms=FORMS):
+    calls = Calls(kind)
+    names = {calls.form(form, name): f"{form} {name}" for form in forms for name in functions}
+    return calls.draft, names
+
+
+def _check(backend, draft, names, partition, tolerance=1e-4, dtype=None, **options):
+    model = draft.model()
+    with np.errstate(invalid="ignore"):
+        expected = expected_outputs(model, draft.inputs)
+    inputs = draft.inputs
+    if dtype:
+        model = with_element_type(model, dtype)
+        inputs = {name: value.astype(dtype) for name, value in inputs.items()}
+    actual = backend.compile_and_run(model, partition, inputs, list(names), **options)
+    if dtype:
+        actual = {name: value.view(dtype) for name, value in actual.items()}
+    wrong = _wrong(actual, expected, names, tolerance)
+    assert not wrong, "\n".join(wrong.values())
+    assert all(np.isnan(expected[output]).any() for output in names)
+    return actual
+
+
+KINDS = ("conv", "1x1", "depthwise", "groups", "tiles", "transposed", "matmul", "gemm", "batched")
+
+
+def _partition(kind, ranks):
+    if ranks == 1:
+        return Partition({"y": 1})
+    dim, sizes = {"matmul": (0, (7, 17)), "gemm": (0, (24, 0)), "batched": (1, (5, 7))}.get(kind, (2, (4, 8)))
+    return Partition({"y": 2}).split("x", 4 if kind not in ("matmul", "gemm", "batched") else
+                                     (3 if kind == "batched" else 2), dim, "y", sizes)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("cpu", ["none", *cpu_parameters("native", "x86-64-v3", "x86-64-v2")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls(backend, kind, cpu, ranks):
+    draft, names = _build(kind)
+    # Winograd's algorithm spreads NaN.
+    extra = ["--cpu", cpu, "--math", "f32-strict"] if cpu != "none" else []
+    _check(backend, draft, names, _partition(kind, ranks), libraries=cpu != "none", extra=extra)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_halves(backend, kind, dtype):
+    if dtype is not np.float16:
+        pytest.importorskip("ml_dtypes")
+    draft, names = _build(kind)
+    draft.opset = 22
+    _check(backend, draft, names, _partition(kind, 2), tolerance=0.05, dtype=dtype)
