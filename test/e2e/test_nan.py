@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dovetail_models import with_element_type
-from harness.compare import difference
+from harness.compare import difference, differences
 from harness.cpus import cpu_parameters
 from harness.oracle import expected_outputs
 from harness.partition import Partition
@@ -152,6 +152,19 @@ def test_calls(backend, kind, cpu, ranks):
     _check(backend, draft, names, _partition(kind, ranks), libraries=cpu != "none", extra=extra)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_and_blocks(backend, tmp_path, kind):
+    """Three threads divide calls, whose values lie in blocks of channels."""
+    draft, names = _build(kind)
+    model, artifact = draft.model(), tmp_path / "model.dvt"
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    extra = ["--math", "f32-strict", "--channel-blocks"]
+    backend.compile(tmp_path / "model.onnx", artifact, Partition({"y": 1}), extra=extra)
+    actual = backend.run(artifact, draft.inputs, list(names), tmp_path, threads=3)
+    wrong = _wrong(actual, expected_outputs(model, draft.inputs), names, 1e-4)
+    assert not wrong, "\n".join(wrong.values())
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_halves(backend, kind, dtype):
@@ -160,3 +173,49 @@ def test_halves(backend, kind, dtype):
     draft, names = _build(kind)
     draft.opset = 22
     _check(backend, draft, names, _partition(kind, 2), tolerance=0.05, dtype=dtype)
+
+
+def _pool_input():
+    x = np.random.default_rng(3).uniform(-1, 1, (1, 20, 12, 10)).astype(np.float32)
+    lowest = np.finfo(np.float32).min
+    # Whole windows of 3 x 3, of which one has the least number, and one an infinity above the others.
+    x[0, 0:4, 2:5, 2:7] = -np.inf
+    x[0, 1, 3, 3] = lowest
+    x[0, 2, 4, 4] = np.inf
+    x[0, 19, 9:12, 5:10] = -np.inf
+    x[0, 18] = lowest
+    return x
+
+
+@pytest.mark.parametrize("options", [(), ("--no-libraries",), ("--channel-blocks",), ("--cpu", "x86-64-v3")], ids=str)
+def test_pool(backend, options):
+    """The largest of no more than minus infinity, which is not the least number."""
+    draft = Draft(np.random.default_rng(1))
+    x = draft.input(_pool_input(), "x")
+    # No pads: ONNX Runtime takes the least number for them.
+    draft.node("MaxPool", x, kernel_shape=[3, 3])
+    draft.node("MaxPool", x, kernel_shape=[2, 3], strides=[2, 1], dilations=[1, 2])
+    draft.node("MaxPool", x, kernel_shape=[2, 2], strides=[1, 2])
+    model = draft.model()
+    expected = expected_outputs(model, draft.inputs)
+    assert all((value == -np.inf).any() for value in expected.values())
+    for ranks in (1, 2):
+        partition = Partition({"y": ranks})
+        if ranks == 2:
+            partition.split("x", 4, 2, "y", (7, 5))
+        actual = backend.compile_and_run(model, partition, draft.inputs, list(expected), extra=options)
+        assert not differences(actual, expected, tolerance=0)
+
+
+@pytest.mark.parametrize("options", [(), ("--no-libraries",), ("--channel-blocks",)], ids=str)
+def test_pool_skips_nan(backend, options):
+    """As the ONNX reference does; with ONNX Runtime it depends on where in its window NaN is."""
+    x = _pool_input()
+    x[0, 5:9, 3, 4] = x[0, 7:9, 4, 4] = x[0, 8, 3:7, 3:7] = np.nan
+    draft = Draft(np.random.default_rng(1))
+    name = draft.node("MaxPool", draft.input(x, "x"), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    padded = np.pad(np.where(np.isnan(x), -np.inf, x), [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf)
+    expected = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3)).max(axis=(-2, -1))
+    partition = Partition({"y": 2}).split("x", 4, 2, "y", (4, 8))
+    actual = backend.compile_and_run(draft.model(), partition, draft.inputs, [name], extra=options)
+    assert not difference(actual[name], expected, tolerance=0)

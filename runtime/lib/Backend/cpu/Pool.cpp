@@ -10,6 +10,7 @@
 #include "OneDnn.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 using namespace dovetail;
@@ -34,6 +35,9 @@ public:
 
 private:
   void chooseLayout();
+  /// Makes results that are the least number minus infinity, unless their windows have that number.
+  void restoreInfinities() const;
+  bool windowHas(const std::vector<int64_t> &result, float value) const;
 
   const RankMemory &context;
   const PoolCall &call;
@@ -51,6 +55,7 @@ private:
   MemoryView inView, outView;
   int64_t inOffset = 0, outOffset = 0, scratchpadOffset = 0;
   Copier copyIn, copyOut;
+  std::vector<BoxPair> results; ///< All that may be minus infinity, in the memory of `outView`.
   memory::desc inDesc, outDesc, scratchpadDesc;
   dnnl::pooling_v2_forward primitive;
   LibraryCall mainCall;
@@ -143,7 +148,73 @@ absl::Status PoolStep::plan() {
   inDesc = describe(inView, inBox, dims, order, type);
   outDesc = describe(outView, outBox, dims, order, type);
   staging = scratchPlan.size();
+  if (call.kind == PoolKind::Max && type == memory::data_type::f32)
+    BoxPair::append(outView, outView, outBox, results);
   return absl::OkStatus();
+}
+
+bool PoolStep::windowHas(const std::vector<int64_t> &result, float value) const {
+  auto dims = static_cast<int>(result.size());
+  std::vector<int64_t> tap(result.size());
+  for (;;) {
+    std::vector<layout::Interval> element;
+    bool isInside = true;
+    for (int dim = 0; dim < dims; ++dim) {
+      int64_t at = result[dim];
+      if (dim >= 2) {
+        const layout::Window &window = call.form.windows[dim - 2];
+        at = at * window.stride - window.pad + tap[dim] * window.dilation;
+      }
+      isInside &= inBox[dim].contains(at);
+      element.push_back({at, at + 1});
+    }
+    if (isInside && *reinterpret_cast<const float *>(inView.address(element)) == value)
+      return true;
+    int dim = dims - 1;
+    while (dim >= 2 && ++tap[dim] == call.form.windows[dim - 2].kernel)
+      tap[dim--] = 0;
+    if (dim < 2)
+      return false;
+  }
+}
+
+void PoolStep::restoreInfinities() const {
+  // The library begins with the least number, which is the result of windows that have nothing above minus infinity.
+  constexpr float lowest = std::numeric_limits<float>::lowest();
+  bool isFound = false;
+  for (const BoxPair &pair : results)
+    pair.forEachRun(outView.data, outView.data,
+                    [&](std::byte *data, const std::byte *, int64_t count, int64_t stride, int64_t) {
+                      auto *values = reinterpret_cast<const float *>(data);
+                      stride /= static_cast<int64_t>(sizeof(float));
+                      bool found = false;
+                      if (stride == 1)
+                        for (int64_t i = 0; i < count; ++i)
+                          found |= values[i] == lowest;
+                      else
+                        for (int64_t i = 0; i < count; ++i)
+                          found |= values[i * stride] == lowest;
+                      isFound |= found;
+                    });
+  if (!isFound || outBox.empty())
+    return;
+  int rank = outBox.rank();
+  std::vector<int64_t> at;
+  for (const layout::Interval &range : outBox)
+    at.push_back(range.lo);
+  for (;;) {
+    std::vector<layout::Interval> element;
+    for (int64_t index : at)
+      element.push_back({index, index + 1});
+    auto *result = reinterpret_cast<float *>(outView.address(element));
+    if (*result == lowest && !windowHas(at, lowest))
+      *result = -std::numeric_limits<float>::infinity();
+    int dim = rank - 1;
+    for (; dim >= 0 && ++at[dim] == outBox[dim].hi; --dim)
+      at[dim] = outBox[dim].lo;
+    if (dim < 0)
+      return;
+  }
 }
 
 absl::Status PoolStep::create(CallBudget &budget) {
@@ -200,6 +271,7 @@ absl::Status PoolStep::run() {
       return status;
   if (absl::Status status = mainCall.run(); !status.ok())
     return status;
+  restoreInfinities();
   return stagedOut ? copyOut.run() : absl::OkStatus();
 }
 

@@ -11,7 +11,9 @@
 #include "dovetail/Layout/Arith.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -441,7 +443,24 @@ TEST(Convolution, ThreadsDivideWinogradsAlgorithm) {
   }
 }
 
-TEST(Convolution, ResidualInTheResultsMemory) {
+namespace {
+
+/// Whether all are alike: NaN, the same infinity, or numbers close to each other.
+testing::AssertionResult isLike(const std::vector<double> &expected, const std::vector<float> &actual) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    bool isEqual = std::isnan(expected[i])   ? std::isnan(actual[i])
+                   : std::isinf(expected[i]) ? expected[i] == actual[i]
+                                             : std::abs(expected[i] - actual[i]) < 1e-4;
+    if (!isEqual)
+      return testing::AssertionFailure() << actual[i] << " at " << i << ", expected " << expected[i];
+  }
+  return testing::AssertionSuccess();
+}
+
+/// A convolution with a residual that lies where its result goes, and a Relu.
+void checkResidualInPlace(const std::vector<std::pair<size_t, float>> &inInput,
+                          const std::vector<std::pair<size_t, float>> &inResidual) {
+  // Calls are divided alike: not all parts of a result lie together.
   std::mt19937_64 random(13);
   ConvolutionCase test;
   test.in = test.out = 16;
@@ -452,6 +471,10 @@ TEST(Convolution, ResidualInTheResultsMemory) {
   std::vector<float> input = randomFloats(random, volume(test.inputShape())),
                      weights = randomFloats(random, volume(test.weightsShape())),
                      residual = randomFloats(random, volume(test.outputShape()));
+  for (auto [index, value] : inInput)
+    input[index] = value;
+  for (auto [index, value] : inResidual)
+    residual[index] = value;
   for (auto kind : {artifact::PostOpKind::AddTensor, artifact::PostOpKind::MulTensor})
     for (Order order : {Order{0, 2, 3, 1}, Order{0, 1, 2, 3}}) {
       PlanBuilder builder({1});
@@ -479,9 +502,24 @@ TEST(Convolution, ResidualInTheResultsMemory) {
       auto results = runFloats(builder.program(), {input, residual}, options);
       ASSERT_TRUE(results.ok()) << results.status();
       std::vector<double> expected = convolve(test, input, weights);
-      for (size_t i = 0; i < expected.size(); ++i)
-        expected[i] = std::max(0.0, kind == artifact::PostOpKind::AddTensor ? expected[i] + residual[i]
-                                                                            : expected[i] * residual[i]);
-      EXPECT_TRUE(near(expected, (*results)[0]));
+      for (size_t i = 0; i < expected.size(); ++i) {
+        double &value = expected[i];
+        value = kind == artifact::PostOpKind::AddTensor ? value + residual[i] : value * residual[i];
+        value = value < 0 ? 0 : value;
+      }
+      EXPECT_TRUE(isLike(expected, (*results)[0]));
     }
+}
+
+} // namespace
+
+TEST(Convolution, ResidualInTheResultsMemory) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  checkResidualInPlace({}, {});
+  // What was in the result's memory is not there any more when NaN turns out to have come from elsewhere.
+  checkResidualInPlace({{3, nan}, {100, infinity}, {301, -infinity}}, {});
+  checkResidualInPlace({}, {{5, nan}, {77, infinity}, {200, -infinity}});
+  checkResidualInPlace(
+      {{3, nan}, {100, infinity}, {301, -infinity}},
+      {{9, nan}, {100, infinity}, {101, -infinity}, {102, -infinity}, {301, infinity}, {302, -infinity}});
 }
