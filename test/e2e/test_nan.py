@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dovetail_models import with_element_type
 from harness.compare import difference, differences
-from harness.cpus import cpu_parameters
+from harness.cpus import needs_cpu
 from harness.oracle import expected_outputs
 from harness.partition import Partition
 from ops import Draft
@@ -29,6 +29,9 @@ FUNCTIONS = {
 #: What a call's result goes through before the function: nothing, a bias, and tensors of other calls.
 FORMS = ("plain", "bias", "add", "multiply", "twice")
 CHANNELS = 16
+KINDS = ("conv", "1x1", "depthwise", "groups", "tiles", "transposed", "matmul", "gemm", "batched")
+#: Inputs of products.
+SHAPES = {"matmul": (24, CHANNELS), "gemm": (24, CHANNELS), "batched": (2, 12, CHANNELS)}
 
 
 def _special(rng, shape):
@@ -46,11 +49,8 @@ class Calls:
         self.rng = np.random.default_rng(11)
         self.draft = Draft(self.rng)
         self.kind = kind
-        isProduct = kind in ("matmul", "gemm", "batched")
-        self.shape = {"matmul": (24, CHANNELS), "gemm": (24, CHANNELS), "batched": (2, 12, CHANNELS)}.get(
-            kind, (1, CHANNELS, 12, 10)
-        )
-        self.vector = (CHANNELS,) if isProduct else (1, CHANNELS, 1, 1)
+        self.shape = SHAPES.get(kind, (1, CHANNELS, 12, 10))
+        self.vector = (CHANNELS,) if kind in SHAPES else (1, CHANNELS, 1, 1)
         self.x = self.draft.input(_special(self.rng, self.shape), "x")
 
     def constant(self, *shape):
@@ -69,9 +69,7 @@ class Calls:
             y = self.node("MatMul", x, self.constant(CHANNELS, CHANNELS))
             return self.node("Add", y, *bias) if hasBias else y
         if self.kind == "tiles":
-            y = self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 2, 2), *bias, strides=[2, 2])
-            # Back to the extents of the others.
-            return y
+            return self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 2, 2), *bias, strides=[2, 2])
         if self.kind == "transposed":
             return self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 3, 3), *bias, pads=[1, 1, 1, 1])
         inputs, extent = {"depthwise": (1, 3), "groups": (4, 3), "1x1": (CHANNELS, 1)}.get(self.kind, (CHANNELS, 3))
@@ -87,7 +85,6 @@ class Calls:
     def form(self, form, name):
         y = self.call(self.x, form != "plain")
         if form == "add":
-            # Both operands are results of calls: the second one's memory is free for the sum.
             y = self.node("Add", y, self.call(self.x))
         if form == "multiply":
             y = self.node("Mul", y, self.constant(*self.vector))
@@ -101,7 +98,6 @@ def _wrong(actual, expected, names, tolerance):
     """The outputs that differ, with the number of NaN of both."""
     found = {}
     for output, name in names.items():
-        # Infinite ones aside, errors are measured at the largest one: infinity minus finite is no number of interest.
         text = difference(actual[output].astype(np.float32), expected[output], tolerance, name)
         if text:
             found[name] = f"{text}; NaN: {np.isnan(actual[output]).sum()}, expected {np.isnan(expected[output]).sum()}"
@@ -131,21 +127,23 @@ def _check(backend, draft, names, partition, tolerance=1e-4, dtype=None, **optio
     return actual
 
 
-KINDS = ("conv", "1x1", "depthwise", "groups", "tiles", "transposed", "matmul", "gemm", "batched")
-
-
 def _partition(kind, ranks):
     if ranks == 1:
         return Partition({"y": 1})
     dim, sizes = {"matmul": (0, (7, 17)), "gemm": (0, (24, 0)), "batched": (1, (5, 7))}.get(kind, (2, (4, 8)))
-    return Partition({"y": 2}).split("x", 4 if kind not in ("matmul", "gemm", "batched") else
-                                     (3 if kind == "batched" else 2), dim, "y", sizes)
+    return Partition({"y": 2}).split("x", len(SHAPES.get(kind, range(4))), dim, "y", sizes)
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("cpu", ["none", *cpu_parameters("native", "x86-64-v3", "x86-64-v2")])
+def _cases():
+    yield pytest.param("none", 2)
+    for cpu, ranks in (("native", 1), ("native", 2), ("x86-64-v3", 1), ("x86-64-v3", 2), ("x86-64-v2", 1)):
+        yield pytest.param(cpu, ranks, marks=needs_cpu(cpu))
+
+
+@pytest.mark.parametrize("cpu, ranks", list(_cases()))
 @pytest.mark.parametrize("kind", KINDS)
 def test_calls(backend, kind, cpu, ranks):
+    """`cpu` is "none" for generated kernels alone."""
     draft, names = _build(kind)
     # Winograd's algorithm spreads NaN.
     extra = ["--cpu", cpu, "--math", "f32-strict"] if cpu != "none" else []
@@ -168,8 +166,6 @@ def test_threads_and_blocks(backend, tmp_path, kind):
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_halves(backend, kind, dtype):
-    if dtype is not np.float16:
-        pytest.importorskip("ml_dtypes")
     draft, names = _build(kind)
     draft.opset = 22
     _check(backend, draft, names, _partition(kind, 2), tolerance=0.05, dtype=dtype)

@@ -195,8 +195,8 @@ absl::Status NanRecovery::recover(const LibraryCall &call, std::byte *data, std:
 
 absl::Status NanRecovery::run(const LibraryCall &call, std::byte *data, Addend addend,
                               const std::function<absl::Status(std::byte *)> &refill) {
-  // Where the call writes over what it adds, a sum is NaN if and only if what is added to is, as long as the addend is
-  // finite. One that is not is kept.
+  // A call may write over its addend. Sums with a finite addend are NaN just where the other operand is NaN, so such an
+  // addend is not needed again. Others are kept.
   Memory plain;
   if (addend == Addend::InPlace && !isFinite(data)) {
     absl::StatusOr<Memory> memory = allocate(resultDesc.get_size());

@@ -8,10 +8,10 @@
 //
 // Defines how NaN comes out of library calls whose post-ops cut values off.
 //
-// oneDNN cuts off with `maxps` and `minps`, which give their second operand, the bound, for NaN. They also raise the
-// thread's flag of invalid operations for any NaN, and finite values never raise it. So a call whose flag is not
-// raised has lost no NaN, which costs two instructions to find out. Otherwise the call is computed once more without
-// what cuts off, to memory of its own, and each NaN found there is put into the result.
+// oneDNN cuts off with `maxps` and `minps`, which give their second operand, the bound, for NaN. Both also raise the
+// thread's flag of invalid operations for any NaN. Finite values never raise this flag, so a call that leaves it clear
+// has lost no NaN, which costs two instructions to find out. Any other call is computed once more, to memory of its
+// own, without what cuts off. Each NaN found there is put into the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ public:
   NanRecovery(const Describe &describe, const dnnl::primitive_attr &before, bool isRelu, const MemoryView &view,
               const layout::Box &box, dnnl::memory::desc desc);
 
-  /// What the call adds to from the result's memory, before it cuts off.
+  /// The tensor that the call adds before it cuts off, as it finds it in the result's memory.
   enum class Addend {
     None,
     Kept,   ///< Also lies elsewhere: `refill` copies it.

@@ -27,8 +27,8 @@ namespace dovetail::runtime {
 /// a "sum" with what it finds in the result's memory. It offers more, but some of its kernels then give wrong results
 /// for small extents.
 ///
-/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `keepNans` if
-/// that is the library's; `bind`; then `runBefore`, `run` with the call, and `runRest`.
+/// Use: construct; `stageOperands`; `prepare` with a function that tries to create the call's primitive; `keepNans`,
+/// if the primitive is the library's; `bind`. Each run is `runBefore`, `run` with the call, and `runRest`.
 class PostOps {
 public:
   /// What is fused into the call.
@@ -127,7 +127,7 @@ private:
   MemoryView view;
   MemoryFormat format; ///< That of `view`.
   size_t fusedCount = 0;
-  /// What is fused before the operation that turns NaN into a bound, and which that is.
+  /// The fused operation that turns NaN into a bound, and the attributes of the call up to it.
   struct Cut {
     size_t op;
     bool isRelu; ///< It cuts off below zero.

@@ -516,7 +516,7 @@ void checkResidualInPlace(const std::vector<std::pair<size_t, float>> &inInput,
 TEST(Convolution, ResidualInTheResultsMemory) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   checkResidualInPlace({}, {});
-  // What was in the result's memory is not there any more when NaN turns out to have come from elsewhere.
+  // The call has overwritten the residual when NaN turns out to have come from the input.
   checkResidualInPlace({{3, nan}, {100, infinity}, {301, -infinity}}, {});
   checkResidualInPlace({}, {{5, nan}, {77, infinity}, {200, -infinity}});
   checkResidualInPlace(
