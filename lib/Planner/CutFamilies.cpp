@@ -95,7 +95,15 @@ void CutFamilies::addLink(RankedTensorType type, unsigned held, unsigned dim, un
   double bytes = static_cast<double>(getByteSize(type)) / std::max<int64_t>(type.getDimSize(dim), 1);
   linksOf[held + dim].push_back(links.size());
   linksOf[loop].push_back(links.size());
-  links.push_back({held + dim, loop, map, bytes});
+  int64_t needed = map.need({0, extents[loop]}).size(),
+          inside = map.needClipped({0, extents[loop]}, extents[held + dim]).size();
+  links.push_back({held + dim, loop, map, bytes, 2 * inside >= needed, 2 * inside >= extents[held + dim]});
+}
+
+std::optional<std::vector<int64_t>> CutFamilies::follow(const Link &link, bool isHeld, ArrayRef<int64_t> cuts) const {
+  if (!(isHeld ? link.leads : link.leadsBack))
+    return std::nullopt;
+  return isHeld ? link.map.follow(cuts, extents[link.loop]) : link.map.followBack(cuts, extents[link.held]);
 }
 
 void CutFamilies::feedBack(Value value, BlockArgument argument) {
@@ -150,7 +158,7 @@ CutFamilies::Family CutFamilies::follow(unsigned place, std::vector<int64_t> cut
       unsigned to = isHeld ? link.loop : link.held;
       if (family.contains(to))
         continue;
-      auto followed = isHeld ? link.map.follow(known, extents[to]) : link.map.followBack(known, extents[to]);
+      auto followed = follow(link, isHeld, known);
       if (!followed)
         continue;
       double bytes = isHeld ? getMissing(link, known, *followed) : getMissing(link, *followed, known);
@@ -251,8 +259,8 @@ void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, Ori
     auto held = family.find(link.held), loop = family.find(link.loop);
     if (loop == family.end() || getMissing(link, held->second.cuts, loop->second.cuts) == 0)
       continue;
-    addOther(link.held, link.map.followBack(loop->second.cuts, extents[link.held]), loop->second);
-    addOther(link.loop, link.map.follow(held->second.cuts, extents[link.loop]), held->second);
+    addOther(link.held, follow(link, /*isHeld=*/false, loop->second.cuts), loop->second);
+    addOther(link.loop, follow(link, /*isHeld=*/true, held->second.cuts), held->second);
   }
   while (!others.empty()) {
     auto [place, member] = others.pop_back_val();
@@ -263,7 +271,7 @@ void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, Ori
       const Link &link = links[number];
       bool isHeld = link.held == place;
       unsigned to = isHeld ? link.loop : link.held;
-      auto followed = isHeld ? link.map.follow(cuts, extents[to]) : link.map.followBack(cuts, extents[to]);
+      auto followed = follow(link, isHeld, cuts);
       if (followed && (isHeld ? getMissing(link, cuts, *followed) : getMissing(link, *followed, cuts)) == 0)
         addOther(to, std::move(followed), member);
     }

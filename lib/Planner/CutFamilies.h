@@ -84,7 +84,12 @@ private:
     layout::DimMap map;
     /// Bytes of all that has one index of the dimension.
     double bytes;
+    /// Whether cuts of the dimension say where most of the loop is to be cut, and the other way round: an end of a
+    /// tensor says nothing about its middle.
+    bool leads, leadsBack;
   };
+  /// The cuts at one end of a link that follow those at the other one, of the dimension if `isHeld`.
+  std::optional<std::vector<int64_t>> follow(const Link &link, bool isHeld, llvm::ArrayRef<int64_t> cuts) const;
   struct Member {
     std::vector<int64_t> cuts;
     /// How many times its even share the largest piece may have, as that from which it follows, rounded to whole

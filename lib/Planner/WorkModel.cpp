@@ -89,9 +89,15 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     Tensor tensor{static_cast<double>(getByteSize(type)), {}};
-    for (const DimRelation &dim : relation.operands[number])
-      if (dim.loop >= 0)
-        tensor.loops.push_back(dim.loop);
+    for (auto [extent, dim] : llvm::zip_equal(type.getShape(), relation.operands[number])) {
+      if (dim.loop < 0)
+        continue;
+      tensor.loops.push_back(dim.loop);
+      // As far as it is read at all.
+      if (dim.map.hasLoop() && extent > 0)
+        tensor.bytes *= static_cast<double>(dim.map.needClipped({0, extents[dim.loop]}, extent).size()) /
+                        static_cast<double>(extent);
+    }
     if (constants.contains(operand))
       weights.push_back(tensor);
     if (isStored(operand))
