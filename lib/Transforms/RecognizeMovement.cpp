@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Recognises padding that is written as a concatenation, slices that are written as gathers, and concatenations that
-// are written as scatters.
+// Recognises padding that is written as a concatenation or a gather. Slices and rolls may be written as gathers,
+// concatenations as scatters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,32 +93,101 @@ static LogicalResult recognizePad(ConcatOp op, PatternRewriter &rewriter) {
 // Gather
 //===----------------------------------------------------------------------===//
 
-/// A gather of constant, evenly spaced indices.
-static LogicalResult gatherToSlice(GatherOp op, PatternRewriter &rewriter) {
+/// The positions that a gather of constant indices reads, of which there are some; nothing if one is out of range:
+/// others see to those.
+static SmallVector<int64_t> getPositions(GatherOp op) {
   auto constant = op.getIndices().getDefiningOp<ConstantOp>();
   std::optional<ConstantReader> reader =
       constant ? ConstantReader::create(constant.getValue()) : std::optional<ConstantReader>();
-  int64_t count = typeOf(op.getIndices()).getNumElements();
-  auto axis = static_cast<int64_t>(op.getAxis());
-  int64_t extent = shapeOf(op.getOperand())[axis];
-  if (!reader || count == 0)
-    return failure();
+  if (!reader)
+    return {};
   bool isUnsigned = isUnsignedElement(typeOf(op.getIndices()).getElementType());
-  // Of indices that are out of range others see to.
-  auto read = [&](int64_t i) { return lookUp(reader->readBits(i), isUnsigned, extent).value_or(-1); };
-  int64_t start = read(0), step = count > 1 ? read(1) - start : 1;
-  for (int64_t i = 0; i < count; ++i)
-    if (int64_t position = read(i); position < 0 || position != start + i * step)
-      return failure();
-  if (step == 0)
-    return failure();
+  SmallVector<int64_t> positions;
+  for (int64_t i = 0, e = typeOf(op.getIndices()).getNumElements(); i < e; ++i) {
+    std::optional<int64_t> position = lookUp(reader->readBits(i), isUnsigned, shapeOf(op.getOperand())[op.getAxis()]);
+    if (!position)
+      return {};
+    positions.push_back(*position);
+  }
+  return positions;
+}
+
+/// The slice of `size` elements that `op` reads from `start` on along its axis.
+static Value sliceAlongAxis(GatherOp op, PatternRewriter &rewriter, int64_t start, int64_t size, int64_t step) {
   int64_t rank = typeOf(op.getOperand()).getRank();
   SmallVector<int64_t> starts(rank, 0), sizes(shapeOf(op.getOperand())), steps(rank, 1);
-  starts[axis] = start;
-  sizes[axis] = count;
-  steps[axis] = step;
-  Value slice = SliceOp::create(rewriter, op.getLoc(), op.getOperand(), starts, sizes, steps);
+  starts[op.getAxis()] = start;
+  sizes[op.getAxis()] = size;
+  steps[op.getAxis()] = step;
+  return SliceOp::create(rewriter, op.getLoc(), op.getOperand(), starts, sizes, steps);
+}
+
+/// A gather of constant, evenly spaced indices.
+static LogicalResult gatherToSlice(GatherOp op, PatternRewriter &rewriter) {
+  SmallVector<int64_t> positions = getPositions(op);
+  if (positions.empty())
+    return failure();
+  auto count = static_cast<int64_t>(positions.size());
+  int64_t start = positions[0], step = count > 1 ? positions[1] - start : 1;
+  if (step == 0)
+    return failure();
+  for (auto [i, position] : llvm::enumerate(positions))
+    if (position != start + static_cast<int64_t>(i) * step)
+      return failure();
+  Value slice = sliceAlongAxis(op, rewriter, start, count, step);
   rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), slice, op.getType().getShape()));
+  return success();
+}
+
+/// A gather of constant indices that continue all of the dimension around, mirrored, or with its ends.
+static LogicalResult gatherToPad(GatherOp op, PatternRewriter &rewriter) {
+  SmallVector<int64_t> positions = getPositions(op);
+  auto count = static_cast<int64_t>(positions.size());
+  int64_t extent = shapeOf(op.getOperand())[op.getAxis()];
+  // Somewhere there is all of it; of images that are repeated the first one.
+  for (int64_t low = 0; extent > 1 && low + extent < count; ++low) {
+    auto whole = ArrayRef(positions).slice(low, extent);
+    if (whole.front() != 0 || !llvm::equal(whole, llvm::seq<int64_t>(0, extent)))
+      continue;
+    for (auto [mode, border] :
+         {std::pair(PadMode::Wrap, layout::Border::Wrap), std::pair(PadMode::Reflect, layout::Border::Reflect),
+          std::pair(PadMode::Edge, layout::Border::Edge)}) {
+      bool fits = llvm::all_of(llvm::enumerate(positions), [&, border = border](auto entry) {
+        return entry.value() == layout::continueInside(static_cast<int64_t>(entry.index()) - low, {0, extent}, border);
+      });
+      if (!fits)
+        continue;
+      SmallVector<int64_t> lows(typeOf(op.getOperand()).getRank(), 0), highs(lows);
+      lows[op.getAxis()] = low;
+      highs[op.getAxis()] = count - low - extent;
+      Value pad = PadOp::create(rewriter, op.getLoc(), op.getOperand(), Value(), lows, highs, mode);
+      rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), pad, op.getType().getShape()));
+      return success();
+    }
+    return failure();
+  }
+  return failure();
+}
+
+/// A gather of constant indices that are two ranges, as those of a roll.
+static LogicalResult gatherToConcat(GatherOp op, PatternRewriter &rewriter) {
+  SmallVector<int64_t> positions = getPositions(op);
+  auto count = static_cast<int64_t>(positions.size());
+  int64_t second = 0;
+  for (int64_t i = 1; i < count; ++i) {
+    if (positions[i] == positions[i - 1] + 1)
+      continue;
+    if (second != 0)
+      return failure();
+    second = i;
+  }
+  // Of two elements anything is two ranges.
+  if (second == 0 || count < 4)
+    return failure();
+  Value parts[] = {sliceAlongAxis(op, rewriter, positions[0], second, 1),
+                   sliceAlongAxis(op, rewriter, positions[second], count - second, 1)};
+  Value joined = ConcatOp::create(rewriter, op.getLoc(), ValueRange(parts), op.getAxis());
+  rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), joined, op.getType().getShape()));
   return success();
 }
 
@@ -211,6 +280,8 @@ void dovetail::populateRecognizeMovement(RewritePatternSet &patterns) {
   patterns.add(recognizeCircularPad);
   patterns.add(recognizePad);
   patterns.add(gatherToSlice);
+  patterns.add(gatherToPad);
+  patterns.add(gatherToConcat);
   patterns.add(scatterToConcat);
   patterns.add(scatterNDToConcat);
 }

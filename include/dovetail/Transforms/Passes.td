@@ -75,8 +75,10 @@ def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
     consecutive ones merge. Transposes move behind elementwise operations, pads, slices, concatenations, reductions and
     resizes until they meet one that cancels them, and reshapes move behind the bias and the activation that follow a
     product. A broadcast that an elementwise operation implies is dropped. Slices that are concatenated around their
-    source are a `pad` in wrap mode, and zeros around it one with zeros; a gather of evenly spaced constant indices is a `slice`, and a scatter to constant
-    neighbours that replaces what is there is a concatenation or, in zeros, a `pad`.
+    source are a `pad` in wrap mode, and zeros around it one with zeros. A gather of constant indices is a `slice` where
+    these are evenly spaced, a `pad` where they continue all of a dimension, and a concatenation of two slices where they
+    are two ranges, as in a roll. A scatter to constant neighbours that replaces what is there is a concatenation or, in
+    zeros, a `pad`.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
