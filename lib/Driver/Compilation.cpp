@@ -12,6 +12,9 @@
 
 #include "dovetail/Driver/Compilation.h"
 
+#include "Expected.h"
+#include "LesserMesh.h"
+
 #include "dovetail/Driver/Autotune.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Planning.h"
@@ -136,6 +139,7 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
 }
 
 LogicalResult Compilation::settleOptions() {
+  CompileOptions given = options;
   if (options.autoRanks) {
     FailureOr<layout::Mesh> mesh = chooseMesh(*this, diagnostics);
     if (failed(mesh))
@@ -144,6 +148,13 @@ LogicalResult Compilation::settleOptions() {
     options.autoRanks.reset();
   }
   bool isDecided = options.shardingsSeed || options.following != Following::No || options.mesh.numRanks() == 1;
+  if (options.advises && !isDecided && options.objective == Objective::Time) {
+    given.mesh = options.mesh;
+    given.autoRanks.reset();
+    simplified = std::make_unique<Compilation>(fork(std::move(given)));
+  }
+  if (options.comparesShares && !isDecided && options.objective == Objective::Time && !options.cluster->isUniform())
+    options.mostShares = chooseShares(*this);
   if (!options.memory.empty() || (options.objective == Objective::Memory && options.comparesMemory && !isDecided)) {
     FailureOr<CompileOptions> fitting = fitMemory(*this, diagnostics);
     if (failed(fitting))
@@ -191,7 +202,20 @@ LogicalResult Compilation::runPhase(Phase phase) {
       return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) + " failed without saying why");
     return failure();
   }
-  return finishPhase(phase, begin, std::move(passTimes));
+  if (phase == Phase::Propagate && simplified)
+    expectedSeconds = getExpected(*module).seconds;
+  if (failed(finishPhase(phase, begin, std::move(passTimes))))
+    return failure();
+  if (phase == Phase::Lower && simplified)
+    adviseMesh();
+  return success();
+}
+
+void Compilation::adviseMesh() {
+  std::unique_ptr<Compilation> before = std::move(simplified);
+  Progress::show("fewer ranks");
+  if (std::optional<LesserMesh> lesser = findLesserMesh(*before, *this, expectedSeconds))
+    diagnostics.warning("fewer ranks are predicted to be faster: " + lesser->describe(options.mesh));
 }
 
 LogicalResult Compilation::runTo(Phase last) {

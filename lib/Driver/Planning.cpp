@@ -12,6 +12,8 @@
 
 #include "dovetail/Driver/Planning.h"
 
+#include "Expected.h"
+
 #include "dovetail/Artifact/Writer.h"
 #include "dovetail/Driver/Pipeline.h"
 #include "dovetail/Planner/Passes.h"
@@ -24,6 +26,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace dovetail;
+using llvm::ArrayRef;
 using llvm::FailureOr;
 using llvm::SmallVector;
 using llvm::StringRef;
@@ -44,29 +47,15 @@ static constexpr int64_t kMaxRanksOfThreeAxes = 32;
 /// Where to divide weights for good suffices, they are gathered if that is expected to cost at most this share:
 /// libraries cannot pack what is gathered once and for all, which estimates do not know.
 static constexpr double kGatheredShare = 0.8;
+/// Unequal pieces that make it fit are taken at once if that is expected to cost at most this share of all.
+static constexpr double kLittleMore = 1.1;
+/// Of what a rank may have, the part that unequal pieces are meant to take: they are of whole elements, and steps need
+/// scratch memory.
+static constexpr double kMeantShare = 0.97;
 /// Tensors that messages name.
 static constexpr size_t kMaxNamed = 4;
 
 namespace {
-/// What the planner expects of a program.
-struct Expected {
-  double seconds = 0, bytes = 0, memory = 0;
-  /// Of it, weights.
-  double weights = 0;
-
-  double get(Objective objective) const {
-    switch (objective) {
-    case Objective::Time:
-      return seconds;
-    case Objective::Bytes:
-      return bytes;
-    case Objective::Memory:
-      return memory;
-    }
-    llvm_unreachable("covered switch");
-  }
-};
-
 /// What a rank of a program takes, and has.
 struct RankMemory {
   int rank = 0;
@@ -79,33 +68,6 @@ struct RankMemory {
   double getShare() const { return bytes / limit; }
 };
 } // namespace
-
-static Expected getExpected(mlir::ModuleOp module) {
-  Expected expected;
-  for (auto function : getDefinitions(module)) {
-    auto said = function->getAttrOfType<mlir::DictionaryAttr>(kExpectationAttrName);
-    if (!said)
-      continue;
-    expected.seconds += said.getAs<mlir::FloatAttr>("seconds").getValueAsDouble();
-    expected.bytes += static_cast<double>(said.getAs<mlir::IntegerAttr>("bytes").getInt());
-    expected.memory += static_cast<double>(said.getAs<mlir::IntegerAttr>("memory").getInt());
-    expected.weights += static_cast<double>(said.getAs<mlir::IntegerAttr>("weights").getInt());
-  }
-  return expected;
-}
-
-/// What the planner expects with these options; nothing if they are refused.
-static std::optional<Expected> tryOptions(Compilation &compilation, CompileOptions options) {
-  Diagnostics quiet(llvm::nulls());
-  options.autoRanks.reset();
-  options.memory.clear();
-  options.comparesMemory = false;
-  options.explain = false;
-  Compilation copy = compilation.fork(std::move(options), quiet);
-  if (failed(copy.runTo(Phase::Propagate)))
-    return std::nullopt;
-  return getExpected(copy.getModule());
-}
 
 /// All ways to write `number` as a product of one to `most` factors of at least 2.
 static void addFactors(int64_t number, size_t most, SmallVector<int64_t> factors,
@@ -194,6 +156,47 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, llvm::ArrayRef<d
     most = own;
   }
   return most;
+}
+
+/// Of each rank of a lowered program that was made, the share of what is divided that it may have at most, if all it
+/// takes grows with it but for what it has whole.
+static FailureOr<std::vector<double>> getMostShares(const runtime::Plan &plan, llvm::ArrayRef<double> limits) {
+  int numRanks = plan.mesh.numRanks();
+  // Of values and of weights that are divided, what ranks have, and of weights that they have whole.
+  std::vector<double> divided(numRanks), whole(numRanks);
+  double all = 0;
+  for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+    const runtime::BufferInfo &info = plan.buffers[buffer];
+    int64_t volume = 1;
+    for (int64_t extent : info.shape)
+      volume *= extent;
+    bool isConstant = info.kind == runtime::BufferKind::Constant;
+    for (int rank = 0; rank < numRanks; ++rank) {
+      int64_t own = plan.bufferBox(buffer, rank).volume();
+      double bytes = static_cast<double>(own * runtime::elementSize(info.type));
+      if (isConstant && own == volume) {
+        whole[rank] += bytes;
+        continue;
+      }
+      divided[rank] += bytes;
+      all += bytes;
+    }
+  }
+  std::vector<double> shares;
+  runtime::MemoryEstimator estimator(plan, /*threads=*/1);
+  for (int rank = 0; rank < numRanks; ++rank) {
+    absl::StatusOr<runtime::MemoryUse> use = estimator.estimate(rank);
+    if (!use.ok())
+      return llvm::failure();
+    auto taken = static_cast<double>(use->statistics.totalBytes());
+    auto kept = taken - static_cast<double>(use->statistics.arenaBytes);
+    double constant = std::min(whole[rank], kept), growing = taken - constant, share = divided[rank] / all;
+    double room = kMeantShare * limits[rank] - constant;
+    // A rank that has nothing says nothing about what a part would take it: as much as all others together.
+    bool isKnown = all > 0 && share > 0 && growing > 0;
+    shares.push_back(isKnown ? std::clamp(share * room / growing, 0.0, 1.0) : room > 0 ? 1.0 : 0.0);
+  }
+  return shares;
 }
 
 /// The tensors that take most room on a rank: `'w' (f32[4096, 4096], 64 MB)`.
@@ -311,6 +314,8 @@ private:
   /// Looks between `fitting` and `failing`, of which one was allowed too little and the other too much, for one that
   /// fits and is better.
   FailureOr<Attempt> refine(Attempt fitting, double failing);
+  /// The same with smaller pieces for ranks with less memory, and larger ones for others.
+  FailureOr<Attempt> divideUnequally(Attempt attempt);
   /// The same with weights as steps need them.
   FailureOr<Attempt> split(Attempt attempt);
   /// The same with weights that may be stored in pieces.
@@ -414,6 +419,30 @@ FailureOr<Attempt> MemoryFitter::refine(Attempt fitting, double failing) {
   return fitting;
 }
 
+FailureOr<Attempt> MemoryFitter::divideUnequally(Attempt attempt) {
+  Attempt least = attempt;
+  for (int tries = 1; tries < mostTries && !attempt.most.fits(); ++tries) {
+    FailureOr<std::vector<double>> shares = getMostShares(attempt.plan, limits);
+    if (failed(shares))
+      return attempt;
+    CompileOptions options = attempt.options;
+    // What did not suffice is not tried again.
+    if (!options.mostShares.empty())
+      for (auto [share, before] : llvm::zip_equal(*shares, options.mostShares))
+        share = std::min(share, tries > 2 ? 0.95 * before : before);
+    if (*shares == options.mostShares)
+      break;
+    options.mostShares = std::move(*shares);
+    FailureOr<Attempt> next = make(std::move(options));
+    if (failed(next))
+      return llvm::failure();
+    attempt = std::move(*next);
+    if (attempt.most.getShare() < least.most.getShare())
+      least = attempt;
+  }
+  return least;
+}
+
 FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
   CompileOptions options = attempt.options;
   options.mayGather = false;
@@ -441,8 +470,10 @@ llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &le
     allowances.push_back({least.options, limit});
     allowances.back().options.objective = Objective::Memory;
   }
-  for (Allowance &allowance : allowances)
+  for (Allowance &allowance : allowances) {
     allowance.options.plannerMemory.reset();
+    allowance.options.mostShares.clear();
+  }
   std::optional<layout::Mesh> fitting = findFittingMesh(compilation, std::move(allowances));
   std::string advice =
       fitting
@@ -461,6 +492,7 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   Objective objective = options.objective;
   options.memory.clear();
   options.explain = false;
+  options.advises = options.comparesShares = false;
   options.comparesMemory = false;
   FailureOr<Attempt> first = make(options);
   if (failed(first))
@@ -484,6 +516,15 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   }
   if (first->most.fits())
     return accept(*first);
+  // Ranks that make it slower may have memory.
+  if (!options.mostShares.empty()) {
+    options.mostShares.clear();
+    first = make(options);
+    if (failed(first))
+      return llvm::failure();
+    if (first->most.fits())
+      return accept(*first);
+  }
   if (hasWinograd(options)) {
     options.mayTransform = false;
     first = make(options);
@@ -492,12 +533,40 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
     if (first->most.fits())
       return accept(*first);
   }
+  // Equal ranks have equal pieces.
+  std::optional<Attempt> unequal;
+  if (!llvm::all_equal(limits) || !options.cluster->isUniform()) {
+    FailureOr<Attempt> found = divideUnequally(*first);
+    if (failed(found))
+      return llvm::failure();
+    if (found->most.getShare() < first->most.getShare())
+      unequal = std::move(*found);
+    if (unequal && unequal->most.fits() &&
+        unequal->expected.get(objective) <= kLittleMore * first->expected.get(objective))
+      return accept(*unequal);
+  }
   FailureOr<Attempt> whole = split(*first);
   if (failed(whole))
     return llvm::failure();
   FailureOr<Attempt> pieces = gather(*first);
   if (failed(pieces))
     return llvm::failure();
+  if (unequal && unequal->most.fits()) {
+    bool isBest = llvm::none_of(ArrayRef({&*whole, &*pieces}), [&](const Attempt *other) {
+      return other->most.fits() && other->expected.get(objective) < unequal->expected.get(objective);
+    });
+    if (isBest)
+      return accept(*unequal);
+  }
+  // Unequal pieces may be what is missing.
+  if (unequal && !whole->most.fits() && !pieces->most.fits()) {
+    whole = split(*unequal);
+    if (failed(whole))
+      return llvm::failure();
+    pieces = gather(*unequal);
+    if (failed(pieces))
+      return llvm::failure();
+  }
   bool isWhole = whole->most.fits() && (!pieces->most.fits() || kGatheredShare * whole->expected.get(objective) <=
                                                                     pieces->expected.get(objective));
   if (isWhole || pieces->most.fits())

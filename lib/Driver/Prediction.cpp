@@ -69,9 +69,8 @@ int64_t Prediction::getAvailable(int rank) const {
 // Predicting
 //===----------------------------------------------------------------------===//
 
-/// Predicts a program that has been lowered.
-static FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluster &cluster, int threads,
-                                          Diagnostics &diagnostics) {
+FailureOr<PredictedRun> dovetail::predictRun(Compilation &compilation, const Cluster &cluster, int threads,
+                                             Diagnostics &diagnostics) {
   ModuleOp module = compilation.getModule();
   Diagnostics::Scope scope(diagnostics, *module.getContext(), ExitCode::Internal);
   auto program = *module.getOps<plan::ProgramOp>().begin();
@@ -113,6 +112,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
     single.memory.clear();
     single.explain = false;
     single.autotuneThreads = 0;
+    single.advises = false;
     Compilation other = compilation.fork(std::move(single));
     if (failed(other.runTo(Phase::Lower)))
       return failure();

@@ -31,7 +31,8 @@ public:
                     const llvm::DenseMap<mlir::Operation *, LoopOption> &decided)
       : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
         costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
-        families(function, costs.getMesh(), goal.cluster, goal.steers()), weights(costs, goal.weightFactor) {}
+        families(function, costs.getMesh(), goal.cluster, goal.mostShares, goal.steers()),
+        weights(costs, goal.weightFactor) {}
 
   mlir::FailureOr<ShardingAssignment> solve();
 

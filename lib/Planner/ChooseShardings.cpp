@@ -453,7 +453,7 @@ static void emitStored(const ShardingAssignment &assignment) {
 }
 
 /// Says which ranks are of no use.
-static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment) {
+static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment, bool areEqual) {
   for (StringAttr axis : assignment.idleAxes)
     function.emitWarning("nothing that takes time is split over axis ")
         << axis << ": its ranks repeat each other's work, as dividing it is not expected to gain anything";
@@ -469,7 +469,10 @@ static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment
     if (last > first)
       ranks += (last == first + 1 ? ", " : " to ") + std::to_string(last);
   }
-  function.emitWarning("these ranks idle, as no operation is split into so many parts: ") << ranks;
+  function.emitWarning("these ranks idle, as ")
+      << (areEqual ? "no operation is split into so many parts"
+                   : "nothing is expected to be done sooner if they have a part of it")
+      << ": " << ranks;
 }
 
 /// Says of a function what is expected of how it was split.
@@ -497,9 +500,10 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   bool isAsked = true;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal{objective,    *found,  transport, memory ? std::optional<double>(memory) : std::nullopt,
-              weightFactor, gather,  work,      explain,
-              following,    isAsked, follow,    seed};
+    Goal goal{objective,  *found,       transport, memory ? std::optional<double>(memory) : std::nullopt,
+              mostShares, weightFactor, gather,    work,
+              explain,    following,    isAsked,   follow,
+              seed};
     assignment = findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();
@@ -528,7 +532,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     isAsked = false;
     isOpen = commit.isOpen;
   }
-  emitIdle(function, *assignment);
+  emitIdle(function, *assignment, found->isUniform() && mostShares.empty());
   auto bringTo = [](OpOperand &operand, ShardingAttr wanted) {
     ShardingAttr held = getSharding(operand.get());
     if (wanted != held && (held || !wanted.isReplicated()))

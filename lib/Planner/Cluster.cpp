@@ -116,15 +116,6 @@ Cluster Cluster::withWinograd() const {
   return other;
 }
 
-double Cluster::getAverageSpeed(int64_t numRanks) const {
-  if (isUniform())
-    return devices.front().products32;
-  double sum = 0;
-  for (int64_t rank = 0; rank < numRanks; ++rank)
-    sum += getDevice(rank).products32;
-  return sum / static_cast<double>(numRanks);
-}
-
 unsigned Cluster::getLinkNumber(int64_t a, int64_t b) const {
   for (auto [number, link] : llvm::enumerate(links))
     if (link.groupSize == 0 || a / link.groupSize == b / link.groupSize)

@@ -28,9 +28,15 @@ static constexpr size_t kMaxSeeds = 8;
 static constexpr size_t kMaxOpenFamilies = 4;
 /// Ways to cut one place over the same axes.
 static constexpr size_t kMaxCuts = 4;
+/// Pieces of connected places that are looked at to find shares of unequal ranks.
+static constexpr size_t kMaxLooks = size_t(1) << 22;
+/// Shares by which cuts that begin at another place may exceed more what ranks may have.
+static constexpr double kLittleExcess = 0.01;
 
-CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster, bool divides)
-    : mesh(mesh), cluster(cluster), divides(divides), context(function.getContext()) {
+CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster,
+                         ArrayRef<double> mostShares, bool divides)
+    : mesh(mesh), cluster(cluster), weights(mesh, cluster, mostShares), divides(divides),
+      context(function.getContext()) {
   for (BlockArgument argument : function.getArguments())
     places[argument] = addPlaces(cast<RankedTensorType>(argument.getType()).getShape(), 0);
   DenseSet<Value> constants = getConstantValues(function);
@@ -55,9 +61,11 @@ std::optional<unsigned> CutFamilies::getPlace(Value value) const {
 void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) {
   OpRelation relation;
   double seconds = 0;
+  std::optional<WorkModel> model;
   if (auto defined = dyn_cast<DefinitionOpInterface>(op)) {
     relation = defined.getRelation();
-    seconds = WorkModel(defined, relation, constants).getSeconds(cluster.getDevice(0));
+    model.emplace(defined, relation, constants);
+    seconds = model->getSeconds(cluster.getDevice(0));
   } else if (isa<ReshardOp>(op)) {
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     relation.operands.emplace_back();
@@ -72,6 +80,8 @@ void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) 
   for (const Loop &loop : relation.loops)
     loopExtents.push_back(loop.extent);
   unsigned first = addPlaces(loopExtents, seconds);
+  if (model && weights.areUnequal())
+    weights.addOperation(std::move(*model), first, loopExtents.size());
   for (Value result : op->getResults())
     places[result] = first;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
@@ -278,20 +288,132 @@ void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, Ori
   }
 }
 
-std::vector<int64_t> CutFamilies::getEvenCuts(int64_t extent, ArrayRef<StringAttr> axes) const {
-  int64_t parts = getNumParts(mesh, axes);
-  if (cluster.isUniform())
-    return layout::balancedCuts(extent, parts);
+std::vector<int> CutFamilies::getNumbers(ArrayRef<StringAttr> axes) const {
   std::vector<int> numbers;
   for (StringAttr axis : axes)
     numbers.push_back(*mesh.axisIndex({axis.data(), axis.size()}));
-  // A piece is as large as the slowest of the ranks that have it can take.
-  std::vector<double> speeds(parts, std::numeric_limits<double>::infinity());
-  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
-    double &speed = speeds[layout::linearCoordinate(mesh, numbers, mesh.coordsOf(rank))];
-    speed = std::min(speed, cluster.getDevice(rank).products32);
+  return numbers;
+}
+
+std::vector<int64_t> CutFamilies::getEvenCuts(int64_t extent, ArrayRef<StringAttr> axes) const {
+  if (!weights.areUnequal())
+    return layout::balancedCuts(extent, getNumParts(mesh, axes));
+  CutWeights::Parts parts = weights.getParts(getNumbers(axes));
+  return CutWeights::getCuts(extent, parts, weights.getOverall(parts));
+}
+
+std::vector<std::pair<double, CutFamilies::Family>>
+CutFamilies::findEvenFamilies(ArrayRef<unsigned> seeds, ArrayRef<unsigned> connected, ArrayRef<StringAttr> axes) const {
+  std::vector<std::pair<double, Family>> found;
+  for (unsigned seed : seeds) {
+    Family family = follow(seed, getEvenCuts(extents[seed], axes));
+    double cost = getCost(family);
+    // What some family does not reach counts as whole.
+    for (unsigned place : connected)
+      if (!family.contains(place))
+        cost += work[place];
+    found.push_back({cost, std::move(family)});
   }
-  return layout::weightedCuts(extent, speeds);
+  return found;
+}
+
+double CutFamilies::getCost(const Family &family, ArrayRef<CutWeights::Placed> operations,
+                            const CutWeights::Parts &parts) const {
+  size_t numParts = parts.classOf.size();
+  // When parts are done.
+  std::vector<double> clocks(numParts);
+  for (const CutWeights::Placed &operation : operations) {
+    const Member *member = nullptr;
+    ArrayRef<CutWeights::Line> lines = operation.places.front().second;
+    unsigned own = 0;
+    double bytes = 0;
+    for (const auto &[place, linesOf] : operation.places) {
+      auto entry = family.find(place);
+      if (entry == family.end())
+        continue;
+      if (!member) {
+        member = &entry->second;
+        lines = linesOf;
+        own = place;
+      }
+      for (unsigned number : linksOf[place])
+        if (const Link &link = links[number]; link.loop == place)
+          if (auto held = family.find(link.held); held != family.end())
+            bytes += getMissing(link, held->second.cuts, entry->second.cuts);
+    }
+    auto getShare = [&](size_t part) {
+      return member ? static_cast<double>(member->cuts[part + 1] - member->cuts[part]) /
+                          static_cast<double>(std::max<int64_t>(extents[own], 1))
+                    : 1;
+    };
+    if (bytes > 0) {
+      double last = 0;
+      for (size_t part = 0; part < numParts; ++part)
+        if (getShare(part) > 0)
+          last = std::max(last, clocks[part]);
+      const dovetail::Link &link = cluster.getLinks().front();
+      last += link.exchangeSeconds + bytes / link.bytes;
+      for (size_t part = 0; part < numParts; ++part)
+        if (getShare(part) > 0)
+          clocks[part] = last;
+    }
+    // What the family does not reach counts as whole, whoever computes it.
+    double whole = std::numeric_limits<double>::infinity();
+    for (const CutWeights::Line &line : lines)
+      whole = std::min(whole, line.get(1));
+    for (size_t part = 0; part < numParts; ++part)
+      clocks[part] += member ? lines[parts.classOf[part]].get(getShare(part)) : whole;
+  }
+  return *llvm::max_element(clocks);
+}
+
+std::vector<std::pair<double, CutFamilies::Family>> CutFamilies::findUnequalFamilies(ArrayRef<unsigned> seeds,
+                                                                                     ArrayRef<unsigned> connected,
+                                                                                     ArrayRef<StringAttr> axes) const {
+  CutWeights::Parts parts = weights.getParts(getNumbers(axes));
+  std::vector<unsigned> ascending(connected);
+  llvm::sort(ascending);
+  std::vector<CutWeights::Placed> operations = weights.find(ascending, parts);
+  std::vector<CutWeights::Shares> candidates = weights.getCandidates(operations, parts);
+  size_t looks = 0, looksOfOne = connected.size() * parts.classOf.size();
+  struct Found {
+    std::pair<double, double> cost;
+    Family family;
+    CutWeights::Shares shares;
+  };
+  auto tryShares = [&](unsigned seed, const CutWeights::Shares &shares, std::optional<Found> &best) {
+    looks += looksOfOne;
+    std::vector<int64_t> cuts = CutWeights::getCuts(extents[seed], parts, shares);
+    // What ranks may not have counts most, then time.
+    double excess = CutWeights::getExcess(cuts, parts);
+    Family family = follow(seed, std::move(cuts));
+    std::pair cost(excess, getCost(family, operations, parts));
+    if (best && best->cost <= cost)
+      return false;
+    best = {cost, std::move(family), shares};
+    return true;
+  };
+  std::vector<std::pair<Found, unsigned>> bestOf;
+  for (unsigned seed : seeds) {
+    std::optional<Found> best;
+    for (const CutWeights::Shares &shares : candidates)
+      if (!best || looks < kMaxLooks)
+        tryShares(seed, shares, best);
+    bestOf.push_back({std::move(*best), seed});
+  }
+  llvm::stable_sort(bestOf, [](const auto &a, const auto &b) { return a.first.cost < b.first.cost; });
+  std::optional<Found> best = std::move(bestOf.front().first);
+  for (bool isBetter = true; isBetter && looks < kMaxLooks;) {
+    isBetter = false;
+    for (const CutWeights::Shares &shares : CutWeights::getVariants(CutWeights::Shares(best->shares), parts))
+      isBetter |= tryShares(bestOf.front().second, shares, best);
+  }
+  bestOf.front().first = std::move(*best);
+  std::vector<std::pair<double, Family>> found;
+  for (auto &[each, seed] : bestOf)
+    if (each.cost.first <= bestOf.front().first.cost.first + kLittleExcess)
+      found.push_back({each.cost.second, std::move(each.family)});
+  return found;
 }
 
 std::optional<std::vector<int64_t>> CutFamilies::refine(DimShardingAttr sharding, int64_t extent,
@@ -351,16 +473,11 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
     auto begin = seeds.lower_bound(parts);
     if (begin == seeds.end())
       begin = std::prev(begin);
-    std::vector<std::pair<double, Family>> found;
-    for (size_t tried = 0; begin != seeds.end() && tried < kMaxSeeds; ++begin, ++tried) {
-      Family family = follow(begin->second, getEvenCuts(begin->first, axes));
-      double cost = getCost(family);
-      // What some family does not reach counts as whole.
-      for (unsigned place : connected)
-        if (!family.contains(place))
-          cost += work[place];
-      found.push_back({cost, std::move(family)});
-    }
+    SmallVector<unsigned> tried;
+    for (; begin != seeds.end() && tried.size() < kMaxSeeds; ++begin)
+      tried.push_back(begin->second);
+    std::vector<std::pair<double, Family>> found =
+        weights.areUnequal() ? findUnequalFamilies(tried, connected, axes) : findEvenFamilies(tried, connected, axes);
     llvm::stable_sort(found, llvm::less_first());
     // Where cuts are to be found, the search decides between families.
     SmallVector<unsigned> toFind;

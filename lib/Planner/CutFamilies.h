@@ -13,6 +13,8 @@
 #ifndef DOVETAIL_LIB_PLANNER_CUTFAMILIES_H
 #define DOVETAIL_LIB_PLANNER_CUTFAMILIES_H
 
+#include "CutWeights.h"
+
 #include "dovetail/Planner/Cluster.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 
@@ -26,9 +28,11 @@ namespace dovetail {
 ///
 /// A family begins at each place for which cuts are stated. Besides, all connected places have one: of those that begin
 /// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. It counts as
-/// stated where cuts of one of its places are to be found, unless others are stated there. Where two places of a family
-/// do not follow each other, as they were reached in other ways, each may also be cut as the other is, with all that
-/// follows it without a byte to move.
+/// stated where cuts of one of its places are to be found, unless others are stated there. Of unequal ranks, pieces of
+/// a family weigh all work of its operations: of several divisions (`CutWeights`), and cuts near the best one, those
+/// with which the ranks that take longest between exchanges take least together. A slow rank may have nothing. Where
+/// two places of a family do not follow each other, as they were reached in other ways, each may also be cut as the
+/// other is, with all that follows it without a byte to move.
 class CutFamilies {
 public:
   struct Cuts {
@@ -51,8 +55,10 @@ public:
     llvm::DenseSet<unsigned> behind;
   };
 
-  /// `divides`: over more axes than those of stated cuts, these are divided further, too.
-  CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster, bool divides);
+  /// `mostShares`: of each rank, the share of what is divided that it may have; empty if any. `divides`: over more axes
+  /// than those of stated cuts, these are divided further, too.
+  CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster,
+              llvm::ArrayRef<double> mostShares, bool divides);
 
   /// The number of the first place of an argument, or of the result of an operation, or nothing for what depends on
   /// constants alone. Others follow it: dimensions, then reductions.
@@ -126,12 +132,25 @@ private:
   double getMissing(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
   /// What a family takes: work of the slowest ranks, and bytes that do not lie where they are read, as seconds.
   double getCost(const Family &family) const;
+  /// The best families of each of these seeds, and what they take of connected places.
+  std::vector<std::pair<double, Family>> findEvenFamilies(llvm::ArrayRef<unsigned> seeds,
+                                                          llvm::ArrayRef<unsigned> connected,
+                                                          llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// The same of unequal ranks.
+  std::vector<std::pair<double, Family>> findUnequalFamilies(llvm::ArrayRef<unsigned> seeds,
+                                                             llvm::ArrayRef<unsigned> connected,
+                                                             llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// What a family takes unequal ranks: between two exchanges as long as the one that takes longest.
+  double getCost(const Family &family, llvm::ArrayRef<CutWeights::Placed> operations,
+                 const CutWeights::Parts &parts) const;
 
-  /// As even as whole elements can be; of unequal devices, by their speed.
+  std::vector<int> getNumbers(llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// As even as whole elements can be; of unequal ranks, so that they take as long for all operations.
   std::vector<int64_t> getEvenCuts(int64_t extent, llvm::ArrayRef<mlir::StringAttr> axes) const;
 
   const layout::Mesh &mesh;
   const Cluster &cluster;
+  CutWeights weights;
   bool divides;
   llvm::DenseMap<mlir::Value, unsigned> places;
   /// By place.

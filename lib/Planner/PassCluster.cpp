@@ -13,6 +13,7 @@
 #include "PassCluster.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -20,9 +21,16 @@ using namespace dovetail;
 LogicalResult dovetail::findCluster(std::shared_ptr<const Cluster> &cluster, StringRef name, MLIRContext *context) {
   if (cluster)
     return success();
-  std::optional<Cluster> builtIn = Cluster::getBuiltIn(name);
-  if (!builtIn)
-    return emitError(UnknownLoc::get(context)) << "there is no cluster '" << name << "' that is built in";
-  cluster = std::make_shared<const Cluster>(std::move(*builtIn));
+  if (std::optional<Cluster> builtIn = Cluster::getBuiltIn(name)) {
+    cluster = std::make_shared<const Cluster>(std::move(*builtIn));
+    return success();
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(name, /*IsText=*/true);
+  if (!buffer)
+    return emitError(UnknownLoc::get(context)) << "there is no cluster '" << name << "' that is built in, nor a file";
+  llvm::Expected<Cluster> parsed = Cluster::parse((*buffer)->getBuffer(), name);
+  if (!parsed)
+    return emitError(UnknownLoc::get(context)) << llvm::toString(parsed.takeError());
+  cluster = std::make_shared<const Cluster>(std::move(*parsed));
   return success();
 }

@@ -46,9 +46,11 @@ public:
   FailureOr<PlanStep> get(plan::StepOpInterface op);
 
 private:
-  /// Fills in what ranks do, from what those do that have these parts of `loops` and of tensors.
+  /// Fills in what ranks do, from what those do that have these parts of `loops` and of tensors. Along a dimension that
+  /// a loop goes along, of `reads` of a call, they read no more than they have of the loop.
   void addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
-                llvm::function_ref<StepWork(ArrayRef<int64_t> loops, ArrayRef<double> bytes)> getWork);
+                llvm::function_ref<StepWork(ArrayRef<int64_t> loops, ArrayRef<double> bytes)> getWork,
+                ArrayAttr reads = {});
   LogicalResult addLaunch(PlanStep &step, plan::LaunchOp op);
   void addCall(PlanStep &step, Operation *op, ArrayAttr loops);
   void addReorder(PlanStep &step, plan::ReorderOp op);
@@ -113,7 +115,8 @@ static double getProduct(ArrayRef<int64_t> extents) {
 }
 
 void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
-                                  llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork) {
+                                  llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork,
+                                  ArrayAttr reads) {
   // References into the maps do not outlive another look-up.
   if (loops)
     getExtents(loops);
@@ -134,10 +137,15 @@ void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Valu
     auto [entry, isNew] = numbers.try_emplace(std::move(key), 0);
     if (isNew) {
       SmallVector<double> bytes;
-      for (auto [ref, tensor] : llvm::zip_equal(refs, tensors))
-        bytes.push_back(getProduct(tensor->distinct[tensor->numberOf[rank]]) *
-                        double(getElementByteSize(getTensor(ref).getElementType())));
       ArrayRef<int64_t> own = ranges ? ArrayRef(ranges->distinct[ranges->numberOf[rank]]) : ArrayRef<int64_t>();
+      for (auto [number, ref, tensor] : llvm::enumerate(refs, tensors)) {
+        std::vector<int64_t> read = tensor->distinct[tensor->numberOf[rank]];
+        if (reads && number < reads.size())
+          for (auto [extent, access] : llvm::zip_equal(read, cast<plan::AccessAttr>(reads[number]).getDims().get()))
+            if (std::optional<int> loop = access.index.asLoop(); loop && access.divisor == 1)
+              extent = std::min(extent, own[*loop]);
+        bytes.push_back(getProduct(read) * double(getElementByteSize(getTensor(ref).getElementType())));
+      }
       StepWork work = getWork(own, bytes);
       if (work.operations > 0 || work.writtenBytes > 0) {
         entry->second = step.works.size();
@@ -203,8 +211,10 @@ void StepWorks::Counter::addCall(PlanStep &step, Operation *op, ArrayAttr loops)
     if (convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
       step.type = "winograd";
   }
-  addWorks(step, loops, cast<plan::StepOpInterface>(op).getStepReads(),
-           [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) { return getCallWork(op, loops, bytes); });
+  addWorks(
+      step, loops, cast<plan::StepOpInterface>(op).getStepReads(),
+      [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) { return getCallWork(op, loops, bytes); },
+      op->getAttrOfType<ArrayAttr>("reads"));
 }
 
 void StepWorks::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {

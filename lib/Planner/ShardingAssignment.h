@@ -110,6 +110,8 @@ struct Goal {
   TransportKind transport;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
+  /// Of each rank, the share of what is divided that it may have, where memory is unequal; empty if any.
+  llvm::ArrayRef<double> mostShares;
   /// How many bytes a rank takes for each byte of a weight that a step reads, as libraries keep some in an order of
   /// their own, too: all the time, or of a weight that is gathered for as long as the step takes.
   double weightFactor = 1;

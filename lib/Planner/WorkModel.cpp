@@ -228,22 +228,21 @@ static SmallVector<int64_t> getLargestSizes(ArrayRef<int64_t> extents, ArrayRef<
   return sizes;
 }
 
-/// The largest of what `measure` says of a device and the sizes of its pieces.
+/// The largest of what `measure` says of a rank and the sizes of its pieces.
 static double getLargest(const Cluster &cluster, const layout::Mesh &mesh, ArrayRef<int64_t> extents,
-                         ArrayRef<DimShardingAttr> loops,
-                         llvm::function_ref<double(const Device &, ArrayRef<int64_t>)> measure) {
+                         ArrayRef<DimShardingAttr> loops, llvm::function_ref<double(int, ArrayRef<int64_t>)> measure) {
   if (cluster.isUniform())
-    return measure(cluster.getDevice(0), getLargestSizes(extents, loops));
+    return measure(0, getLargestSizes(extents, loops));
   layout::Sharding sharding = toLayout(loops, mesh);
   double largest = 0;
   for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
-    largest = std::max(largest, measure(cluster.getDevice(rank), sharding.boxOf(mesh, extents, rank).shape()));
+    largest = std::max(largest, measure(rank, sharding.boxOf(mesh, extents, rank).shape()));
   return largest;
 }
 
 double WorkModel::getSeconds(const Cluster &cluster, const layout::Mesh &mesh, ArrayRef<DimShardingAttr> loops) const {
   return getLargest(cluster, mesh, extents, loops,
-                    [&](const Device &device, ArrayRef<int64_t> sizes) { return getSeconds(device, sizes); });
+                    [&](int rank, ArrayRef<int64_t> sizes) { return getSeconds(cluster.getDevice(rank), sizes); });
 }
 
 double WorkModel::getShare(ArrayRef<int64_t> sizes) const {
@@ -256,9 +255,17 @@ double WorkModel::getShare(ArrayRef<int64_t> sizes) const {
 
 double WorkModel::getLargestShare(const Cluster &cluster, const layout::Mesh &mesh,
                                   ArrayRef<DimShardingAttr> loops) const {
-  double average = cluster.getAverageSpeed(mesh.numRanks());
-  return getLargest(cluster, mesh, extents, loops, [&](const Device &device, ArrayRef<int64_t> sizes) {
-    return getShare(sizes) * average / device.products32;
+  if (cluster.isUniform())
+    return getShare(getLargestSizes(extents, loops));
+  // All of it takes a device so long, with work of each kind at its speed.
+  std::vector<double> seconds;
+  for (const Device &device : cluster.getDevices())
+    seconds.push_back(std::max(getSeconds(device), 1e-12));
+  double average = 0;
+  for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    average += 1 / seconds[rank % seconds.size()] / static_cast<double>(e);
+  return getLargest(cluster, mesh, extents, loops, [&](int rank, ArrayRef<int64_t> sizes) {
+    return getShare(sizes) * average * seconds[rank % seconds.size()];
   });
 }
 

@@ -26,8 +26,9 @@ public:
 
   /// What a rank does whose pieces of the loops have these sizes.
   StepWork getWork(llvm::ArrayRef<int64_t> sizes) const;
-  /// Seconds that all of it takes a device.
+  /// Seconds that all of it takes a device, or pieces of these sizes.
   double getSeconds(const Device &device) const;
+  double getSeconds(const Device &device, llvm::ArrayRef<int64_t> sizes) const;
   /// Seconds of the rank that takes longest where the loops are split so.
   double getSeconds(const Cluster &cluster, const layout::Mesh &mesh, llvm::ArrayRef<DimShardingAttr> loops) const;
   /// Bytes of constants that the rank with most needs, and of what it has of the results.
@@ -36,6 +37,9 @@ public:
   /// The largest share of the iterations that a rank has; of unequal devices, times how much slower than the average
   /// the rank's is.
   double getLargestShare(const Cluster &cluster, const layout::Mesh &mesh, llvm::ArrayRef<DimShardingAttr> loops) const;
+
+  llvm::ArrayRef<int64_t> getExtents() const { return extents; }
+  bool isProduct() const { return form.kind == StepWork::Kind::Product; }
 
   /// Whether a value lies in memory: not where the one that reads it computes it, or is its epilogue.
   static bool isStored(mlir::Value value);
@@ -52,7 +56,6 @@ private:
   double getBytes(const Tensor &tensor, llvm::ArrayRef<int64_t> sizes) const;
   /// Whether it is part of the step of the one that reads its results.
   bool isPartOfReader(llvm::ArrayRef<int64_t> sizes) const;
-  double getSeconds(const Device &device, llvm::ArrayRef<int64_t> sizes) const;
   /// The share of all iterations.
   double getShare(llvm::ArrayRef<int64_t> sizes) const;
   /// `shape` is that of the first operand.

@@ -107,6 +107,18 @@ def test_devices_have_memory(llama, tmp_path):
     assert _most(plan) <= 15 << 20
 
 
+#: Speeds of the built-in device: of products, and of all else.
+PRODUCTS = {"products_32": 6e10, "products_16": 1.2e11, "depthwise": 4.2e10}
+OTHERS = {"operations": 5e10, "bytes": 3.5e10, "cached_bytes": 1e11, "near_bytes": 1.8e11, "copied_bytes": 2.3e10}
+
+
+def _device(products, others):
+    """A device that is so many times as fast as the built-in one."""
+    speeds = {key: value * products for key, value in PRODUCTS.items()}
+    speeds |= {key: value * others for key, value in OTHERS.items()}
+    return {"base": "cpu", "step": 7e-7 / others, **speeds}
+
+
 def _cluster(tmp_path, *memory):
     """A file: ranks that differ by their memory alone."""
     devices = {f"core{i}": {"base": "cpu", "memory": size} for i, size in enumerate(memory)}
@@ -180,7 +192,7 @@ def test_unequal_devices_get_unequal_cuts(tmp_path):
     """Twice the speed, twice the rows; everything else is the same."""
     path = tmp_path / "m.onnx"
     path.write_bytes(dovetail_models.build("unet2d-transposed", height=96, width=96).SerializeToString())
-    fast = {"base": "cpu", "products_32": 1e11, "operations": 6e10, "bytes": "24GB/s", "cached_bytes": "80GB/s"}
+    fast = _device(2, 2)
     cluster = {"devices": {"slow": {"base": "cpu"}, "fast": fast}, "ranks": ["slow", "fast"]}
     (tmp_path / "cluster.json").write_text(json.dumps(cluster))
     plan = _plan(path, tmp_path, "--mesh", "y=2", "--cluster", tmp_path / "cluster.json")

@@ -135,6 +135,7 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   if (failed(options))
     return llvm::failure();
   options->explain = remarks;
+  options->advises = true;
   // Text must not take the place of a program.
   if (*last != Phase::Emit && StringRef(output).ends_with(".dvt"))
     return diagnostics.error(ExitCode::Usage, "'" + output + "' is a name for compiled programs, but '--compile-to " +

@@ -94,6 +94,7 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
   if (failed(options) || failed(checkFiles(diagnostics)))
     return llvm::failure();
   options->explain = remarks;
+  options->advises = true;
   llvm::FailureOr<Prediction> prediction = predict(model, std::move(*options), threads, diagnostics);
   if (failed(prediction))
     return llvm::failure();

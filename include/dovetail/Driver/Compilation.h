@@ -98,6 +98,8 @@ private:
   llvm::LogicalResult runPhase(Phase phase);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();
+  /// Says, after the phase lower, where fewer ranks are predicted to be faster.
+  void adviseMesh();
   /// Adds weights as calls on this machine want them to the artifact.
   llvm::LogicalResult prepack(Artifact &artifact);
   /// Runs the phases that are left, the last one with `write`.
@@ -113,6 +115,9 @@ private:
   std::optional<Phase> done;
   ProgramCode code;
   std::vector<PhaseTime> times;
+  /// As it was at the end of the phase simplify, and how long the planner expects it to take as it is split.
+  std::unique_ptr<Compilation> simplified;
+  double expectedSeconds = 0;
 };
 
 /// A context for compilations, without threads of its own.

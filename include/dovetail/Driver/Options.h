@@ -80,6 +80,8 @@ struct CompileOptions {
   std::vector<double> memory;
   /// What that is to the planner's estimates (`ChooseShardings`).
   std::optional<double> plannerMemory;
+  /// Of each rank, the share of what is divided that it may have, where one with more would not fit; empty if any.
+  std::vector<double> mostShares;
   /// How many bytes weights take for each byte, copies in the order of libraries included, as programs have told.
   double plannerWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
@@ -92,6 +94,10 @@ struct CompileOptions {
   bool mayGather = true;
   /// Whether weights that are stored in pieces are gathered a layer ahead; nothing: if exchanges go on beside steps.
   std::optional<bool> gathersAhead;
+  /// Whether, where devices differ, programs are made to see whether slow ones had better have nothing.
+  bool comparesShares = true;
+  /// Whether it is said where fewer ranks are predicted to be faster.
+  bool advises = false;
   /// How many ranks a mesh is to have that the compiler makes; `mesh` is not one of the user's then.
   std::optional<int64_t> autoRanks;
   CodeGenOptions codeGen;

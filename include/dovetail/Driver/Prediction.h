@@ -40,6 +40,10 @@ struct PredictedRun {
   std::vector<std::vector<int>> getAlikeRanks() const;
 };
 
+/// Simulates a program at the end of the phase lower.
+llvm::FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluster &cluster, int threads,
+                                         Diagnostics &diagnostics);
+
 /// A model on a cluster.
 struct Prediction {
   std::string model, target;

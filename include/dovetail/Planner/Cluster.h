@@ -148,8 +148,6 @@ public:
   Cluster roundingFactors(unsigned bits) const;
   /// The same where convolutions may be done by Winograd's algorithm.
   Cluster withWinograd() const;
-  /// How fast the devices of so many ranks are at products, on average.
-  double getAverageSpeed(int64_t numRanks) const;
   /// Those of the first ranks; ranks beyond have them once more.
   const std::vector<Device> &getDevices() const { return devices; }
   /// How many ranks there may be, at most; nothing for any number.

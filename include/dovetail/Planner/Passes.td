@@ -18,7 +18,7 @@ class ObjectiveOption<string default>
                clEnumValN(::dovetail::Objective::Bytes, "bytes", "bytes that ranks receive"),
                clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>;
 defvar clusterOption = Option<"cluster", "cluster", "std::string", "\"cpu\"",
-                              "The devices of ranks and their links, one that is built in">;
+                              "The devices of ranks and their links, one that is built in, or a file">;
 defvar transportOption = Option<"transport", "transport", "::dovetail::TransportKind",
                                 "::dovetail::TransportKind::Threads", "How ranks carry out exchanges", [{
                                   llvm::cl::values(
@@ -42,6 +42,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
   let options = [ObjectiveOption<"Bytes">,
                  Option<"memory", "memory", "int64_t", "0",
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
+                 ListOption<"mostShares", "most-shares", "double",
+                            "Of each rank, the share of what is divided that it may have, where memory is unequal; empty if any">,
                  Option<"weightFactor", "weight-factor", "double", "1.0",
                         "How many bytes ranks take for each byte of weights that they have all the time, as libraries pack some">,
                  Option<"gather", "gather", "bool", "true",

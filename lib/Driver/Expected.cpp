@@ -1,0 +1,46 @@
+//===- Expected.cpp - What the planner expects ----------------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Asks the planner, on copies of a compilation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expected.h"
+
+#include "dovetail/Planner/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace dovetail;
+
+Expected dovetail::getExpected(mlir::ModuleOp module) {
+  Expected expected;
+  for (auto function : getDefinitions(module)) {
+    auto said = function->getAttrOfType<mlir::DictionaryAttr>(kExpectationAttrName);
+    if (!said)
+      continue;
+    expected.seconds += said.getAs<mlir::FloatAttr>("seconds").getValueAsDouble();
+    expected.bytes += static_cast<double>(said.getAs<mlir::IntegerAttr>("bytes").getInt());
+    expected.memory += static_cast<double>(said.getAs<mlir::IntegerAttr>("memory").getInt());
+    expected.weights += static_cast<double>(said.getAs<mlir::IntegerAttr>("weights").getInt());
+  }
+  return expected;
+}
+
+std::optional<Expected> dovetail::tryOptions(Compilation &compilation, CompileOptions options) {
+  Diagnostics quiet(llvm::nulls());
+  options.autoRanks.reset();
+  options.memory.clear();
+  options.comparesMemory = false;
+  options.explain = false;
+  options.advises = options.comparesShares = false;
+  Compilation copy = compilation.fork(std::move(options), quiet);
+  if (failed(copy.runTo(Phase::Propagate)))
+    return std::nullopt;
+  return getExpected(copy.getModule());
+}

@@ -1,0 +1,47 @@
+//===- Expected.h - What the planner expects ----------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares what the planner expects of a program before that is made.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_DRIVER_EXPECTED_H
+#define DOVETAIL_LIB_DRIVER_EXPECTED_H
+
+#include "dovetail/Driver/Compilation.h"
+
+namespace dovetail {
+
+/// What the planner expects of a program.
+struct Expected {
+  double seconds = 0, bytes = 0, memory = 0;
+  /// Of it, weights.
+  double weights = 0;
+
+  double get(Objective objective) const {
+    switch (objective) {
+    case Objective::Time:
+      return seconds;
+    case Objective::Bytes:
+      return bytes;
+    case Objective::Memory:
+      return memory;
+    }
+    llvm_unreachable("covered switch");
+  }
+};
+
+/// Of a module at the end of the phase propagate.
+Expected getExpected(mlir::ModuleOp module);
+
+/// With these options; nothing if they are refused. `compilation` is at the end of the phase simplify and stays there.
+std::optional<Expected> tryOptions(Compilation &compilation, CompileOptions options);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_DRIVER_EXPECTED_H

@@ -1,0 +1,247 @@
+//===- LesserMesh.cpp - Ranks that do not pay -----------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Looks for ranks without which a program is predicted to be faster.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LesserMesh.h"
+
+#include "Expected.h"
+
+#include "dovetail/Driver/Prediction.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <numeric>
+
+using namespace dovetail;
+using llvm::FailureOr;
+
+/// Only what takes at most this share of the time is worth saying.
+static constexpr double kWorthSaying = 0.95;
+/// Of unequal devices, what is expected to take at most so many times as long as all together is made to see.
+static constexpr double kWorthTrying = 1.25;
+/// Kinds of devices that are told apart, and meshes that are tried.
+static constexpr size_t kMaxKinds = 4;
+static constexpr size_t kMaxTries = 3;
+
+std::string LesserMesh::describe(const layout::Mesh &own) const {
+  std::string text = formatSeconds(seconds) + " with '--mesh " + formatMesh(mesh) + "'";
+  std::vector<int> first(ranks.size());
+  std::iota(first.begin(), first.end(), 0);
+  if (ranks != first)
+    text += " and only the devices of ranks " + formatRanks(ranks) + " in the cluster's file";
+  return text + ", and " + formatSeconds(ownSeconds) + " with '--mesh " + formatMesh(own) + "'";
+}
+
+/// Of each rank, what all work takes its device; empty if that is not known.
+static std::vector<double> findWork(Compilation &simplified) {
+  const CompileOptions &options = simplified.getOptions();
+  std::vector<std::pair<Device, double>> known;
+  std::vector<double> work;
+  for (int rank = 0, e = options.mesh.numRanks(); rank < e; ++rank) {
+    Device device = options.cluster->getDevice(rank);
+    device.name.clear();
+    device.memoryBytes = 0;
+    auto same = llvm::find_if(known, [&](const auto &entry) { return entry.first == device; });
+    if (same == known.end()) {
+      if (known.size() == kMaxKinds)
+        return {};
+      CompileOptions single = options;
+      single.mesh = CompileOptions().mesh;
+      single.shards.clear();
+      single.sizes.clear();
+      single.mostShares.clear();
+      single.cluster = std::make_shared<const Cluster>("", std::vector<Device>{device}, options.cluster->getLinks());
+      std::optional<Expected> expected = tryOptions(simplified, std::move(single));
+      if (!expected || expected->seconds <= 0)
+        return {};
+      same = known.insert(known.end(), {device, expected->seconds});
+    }
+    work.push_back(same->second);
+  }
+  return work;
+}
+
+/// What all work takes at least, if it is divided evenly among those of `ranks`.
+static double getLeast(llvm::ArrayRef<double> work, llvm::ArrayRef<int> ranks) {
+  double speed = 0;
+  for (int rank : ranks)
+    speed += 1 / work[rank];
+  return 1 / speed;
+}
+
+/// The ranks that are faster than the slowest ones, than the slowest two kinds, and so on.
+static std::vector<std::vector<int>> getFasterRanks(llvm::ArrayRef<double> work) {
+  std::vector<double> kinds(work);
+  llvm::sort(kinds, std::greater<>());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  std::vector<std::vector<int>> result;
+  for (double slow : llvm::ArrayRef(kinds).drop_back()) {
+    std::vector<int> &ranks = result.emplace_back();
+    for (auto [rank, own] : llvm::enumerate(work))
+      if (own < slow)
+        ranks.push_back(static_cast<int>(rank));
+  }
+  return result;
+}
+
+/// A program that is lowered and simulated; nothing if it is refused.
+static std::optional<PredictedRun> tryProgram(Compilation &simplified, CompileOptions options) {
+  llvm::raw_null_ostream nowhere;
+  Diagnostics quiet(nowhere);
+  options.explain = options.advises = options.mustFit = false;
+  options.autotuneThreads = 0;
+  std::shared_ptr<const Cluster> cluster = options.cluster;
+  Compilation copy = simplified.fork(std::move(options), quiet);
+  if (failed(copy.runTo(Phase::Lower)))
+    return std::nullopt;
+  FailureOr<PredictedRun> run = predictRun(copy, *cluster, /*threads=*/1, quiet);
+  return succeeded(run) ? std::optional(std::move(*run)) : std::nullopt;
+}
+
+std::vector<double> dovetail::chooseShares(Compilation &simplified) {
+  CompileOptions options = simplified.getOptions();
+  options.comparesShares = false;
+  options.memory.clear();
+  std::vector<double> work = findWork(simplified);
+  std::vector<std::vector<int>> faster = getFasterRanks(work);
+  if (options.mesh.numAxes() != 1 || faster.empty())
+    return {};
+  std::optional<Expected> all = tryOptions(simplified, options);
+  if (!all)
+    return {};
+  std::vector<std::vector<double>> worthTrying;
+  for (llvm::ArrayRef<int> ranks : llvm::ArrayRef(faster).take_front(kMaxTries)) {
+    if (getLeast(work, ranks) > kWorthTrying * all->seconds)
+      continue;
+    options.mostShares.assign(work.size(), 0);
+    for (int rank : ranks)
+      options.mostShares[rank] = 1;
+    std::optional<Expected> some = tryOptions(simplified, options);
+    // Of what is expected to take as long the others have nothing already.
+    if (some && some->seconds != all->seconds && some->seconds <= kWorthTrying * all->seconds)
+      worthTrying.push_back(options.mostShares);
+  }
+  if (worthTrying.empty())
+    return {};
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<double> best;
+  worthTrying.insert(worthTrying.begin(), std::vector<double>());
+  for (std::vector<double> &shares : worthTrying) {
+    options.mostShares = shares;
+    std::optional<PredictedRun> run = tryProgram(simplified, options);
+    if (!run || run->simulation.getSeconds() >= least)
+      continue;
+    least = run->simulation.getSeconds();
+    best = std::move(shares);
+  }
+  return best;
+}
+
+namespace {
+/// Looks for it.
+class LesserMeshFinder {
+public:
+  LesserMeshFinder(Compilation &simplified, double expectedSeconds)
+      : simplified(simplified), options(simplified.getOptions()), expectedSeconds(expectedSeconds) {}
+
+  std::optional<LesserMesh> find(Compilation &lowered);
+
+private:
+  struct Candidate {
+    CompileOptions options;
+    std::vector<int> ranks;
+  };
+
+  void add(size_t axis, int size, std::vector<int> ranks);
+  void addCandidates();
+
+  Compilation &simplified;
+  CompileOptions options;
+  double expectedSeconds;
+  /// By rank.
+  std::vector<double> work;
+  std::vector<Candidate> candidates;
+};
+} // namespace
+
+void LesserMeshFinder::add(size_t axis, int size, std::vector<int> ranks) {
+  Candidate candidate{options, std::move(ranks)};
+  std::vector<layout::MeshAxis> axes = options.mesh.getAxes();
+  axes[axis].size = size;
+  candidate.options.mesh = layout::Mesh(std::move(axes));
+  std::vector<Device> devices;
+  std::vector<double> memory;
+  for (int rank : candidate.ranks) {
+    devices.push_back(options.cluster->getDevice(rank));
+    if (!options.memory.empty())
+      memory.push_back(options.memory[rank]);
+  }
+  if (getLeast(work, candidate.ranks) >= kWorthSaying * expectedSeconds ||
+      llvm::any_of(candidates, [&](const Candidate &other) {
+        return other.ranks == candidate.ranks && other.options.mesh == candidate.options.mesh;
+      }))
+    return;
+  if (!options.cluster->isUniform())
+    candidate.options.cluster = std::make_shared<const Cluster>(options.cluster->getName(), std::move(devices),
+                                                                options.cluster->getLinks(), candidate.ranks.size());
+  candidate.options.memory = std::move(memory);
+  candidates.push_back(std::move(candidate));
+}
+
+void LesserMeshFinder::addCandidates() {
+  int numRanks = options.mesh.numRanks();
+  if (options.mesh.numAxes() == 1)
+    for (std::vector<int> &ranks : getFasterRanks(work))
+      add(0, static_cast<int>(ranks.size()), ranks);
+  // The first ranks.
+  for (size_t axis = 0; axis < options.mesh.getAxes().size(); ++axis)
+    for (int size = options.mesh.getAxes()[axis].size / 2; size > 0; size /= 2) {
+      std::vector<int> ranks(numRanks / options.mesh.getAxes()[axis].size * size);
+      std::iota(ranks.begin(), ranks.end(), 0);
+      add(axis, size, std::move(ranks));
+    }
+}
+
+std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
+  work = findWork(simplified);
+  if (work.empty())
+    return std::nullopt;
+  addCandidates();
+  Candidate *best = nullptr;
+  double least = (options.cluster->isUniform() ? kWorthSaying : kWorthTrying) * expectedSeconds;
+  for (Candidate &candidate : llvm::MutableArrayRef(candidates).take_front(kMaxTries))
+    if (std::optional<Expected> expected = tryOptions(simplified, candidate.options))
+      if (expected->seconds < least) {
+        least = expected->seconds;
+        best = &candidate;
+      }
+  if (!best)
+    return std::nullopt;
+  // What the planner expects is not what programs are predicted to take.
+  std::optional<PredictedRun> lesser = tryProgram(simplified, best->options);
+  llvm::raw_null_ostream nowhere;
+  Diagnostics quiet(nowhere);
+  FailureOr<PredictedRun> own = predictRun(lowered, *options.cluster, /*threads=*/1, quiet);
+  if (!lesser || failed(own))
+    return std::nullopt;
+  for (auto [rank, most] : llvm::enumerate(best->options.memory))
+    if (static_cast<double>(lesser->getMemory(static_cast<int>(rank))) > most)
+      return std::nullopt;
+  double seconds = lesser->simulation.getSeconds(), ownSeconds = own->simulation.getSeconds();
+  if (seconds >= kWorthSaying * ownSeconds)
+    return std::nullopt;
+  return LesserMesh{best->options.mesh, best->ranks, seconds, ownSeconds};
+}
+
+std::optional<LesserMesh> dovetail::findLesserMesh(Compilation &simplified, Compilation &lowered,
+                                                   double expectedSeconds) {
+  return LesserMeshFinder(simplified, expectedSeconds).find(lowered);
+}

@@ -1,0 +1,48 @@
+//===- LesserMesh.h - Ranks that do not pay ---------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares what finds ranks that make a program slower: they are left without work, or a smaller mesh is named.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_LIB_DRIVER_LESSERMESH_H
+#define DOVETAIL_LIB_DRIVER_LESSERMESH_H
+
+#include "dovetail/Driver/Compilation.h"
+
+namespace dovetail {
+
+/// Where devices differ, whether some of them are to have nothing: `CompileOptions::mostShares` for that, or nothing.
+/// What the planner expects does not decide it, as its errors grow with how slow a device is: programs are made and
+/// simulated, but only where the faster devices alone may be as fast. `simplified` is at the end of the phase simplify
+/// and stays there.
+std::vector<double> chooseShares(Compilation &simplified);
+
+/// A mesh with fewer ranks.
+struct LesserMesh {
+  layout::Mesh mesh;
+  /// Those of the ranks that there were; with others than the first ones the cluster has to be another one.
+  std::vector<int> ranks;
+  /// As `dovetail plan` predicts it, and the larger mesh.
+  double seconds = 0, ownSeconds = 0;
+
+  /// What takes how long, and what to pass: `207.12 ms with '--mesh y=2', and 319.40 ms with '--mesh y=3'`.
+  std::string describe(const layout::Mesh &own) const;
+};
+
+/// The one of fewer ranks that the planner expects to be fastest, if it is also predicted to be faster by enough to be
+/// worth saying. `simplified` is at the end of the phase simplify and stays there; its options are the user's.
+/// `lowered` is at the end of the phase lower. `expectedSeconds`: what the planner expects of that.
+///
+/// Most are left out before anything is tried: where all work on fewer ranks takes longer, as even as it may be
+/// divided.
+std::optional<LesserMesh> findLesserMesh(Compilation &simplified, Compilation &lowered, double expectedSeconds);
+
+} // namespace dovetail
+
+#endif // DOVETAIL_LIB_DRIVER_LESSERMESH_H
