@@ -154,7 +154,7 @@ LogicalResult Compilation::settleOptions() {
     simplified = std::make_unique<Compilation>(fork(std::move(given)));
   }
   if (options.comparesShares && !isDecided && options.objective == Objective::Time && !options.cluster->isUniform())
-    options.mostShares = chooseShares(*this);
+    divideAmongUnequal(*this, options);
   if (!options.memory.empty() || (options.objective == Objective::Memory && options.comparesMemory && !isDecided)) {
     FailureOr<CompileOptions> fitting = fitMemory(*this, diagnostics);
     if (failed(fitting))

@@ -27,6 +27,11 @@ using llvm::FailureOr;
 static constexpr double kWorthSaying = 0.95;
 /// Of unequal devices, what is expected to take at most so many times as long as all together is made to see.
 static constexpr double kWorthTrying = 1.25;
+/// Ranks that are busy for so little of the time have nothing.
+static constexpr double kLittleBusy = 0.1;
+/// Kinds of ranks that differ by less are busy for as long.
+static constexpr double kMuchSlower = 1.05;
+static constexpr int kMaxCorrections = 2;
 /// Kinds of devices that are told apart, and meshes that are tried.
 static constexpr size_t kMaxKinds = 4;
 static constexpr size_t kMaxTries = 3;
@@ -58,6 +63,7 @@ static std::vector<double> findWork(Compilation &simplified) {
       single.shards.clear();
       single.sizes.clear();
       single.mostShares.clear();
+      single.slowness.clear();
       single.cluster = std::make_shared<const Cluster>("", std::vector<Device>{device}, options.cluster->getLinks());
       std::optional<Expected> expected = tryOptions(simplified, std::move(single));
       if (!expected || expected->seconds <= 0)
@@ -106,20 +112,68 @@ static std::optional<PredictedRun> tryProgram(Compilation &simplified, CompileOp
   return succeeded(run) ? std::optional(std::move(*run)) : std::nullopt;
 }
 
-std::vector<double> dovetail::chooseShares(Compilation &simplified) {
-  CompileOptions options = simplified.getOptions();
+/// How many times as long as the average of all that have work each kind of rank is busy in a run that was simulated,
+/// times `slowness`.
+static std::vector<double> correct(const PredictedRun &run, llvm::ArrayRef<double> work,
+                                   llvm::ArrayRef<double> slowness) {
+  std::map<double, std::pair<double, double>> ofKinds;
+  double all = 0, count = 0;
+  for (auto [rank, own] : llvm::enumerate(work)) {
+    double busy = run.simulation.getRankTime(static_cast<int>(rank)).getBusy();
+    if (busy < kLittleBusy * run.simulation.getSeconds())
+      continue;
+    ofKinds[own].first += busy;
+    ofKinds[own].second += 1;
+    all += busy;
+    count += 1;
+  }
+  std::vector<double> result;
+  for (auto [rank, own] : llvm::enumerate(work)) {
+    auto [busy, ranks] = ofKinds[own];
+    double factor = ranks > 0 ? std::clamp(busy / ranks / (all / count), 0.5, 2.0) : 1;
+    result.push_back((slowness.empty() ? 1 : slowness[rank]) * factor);
+  }
+  return result;
+}
+
+void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chosen) {
+  CompileOptions options = chosen;
   options.comparesShares = false;
   options.memory.clear();
   std::vector<double> work = findWork(simplified);
   std::vector<std::vector<int>> faster = getFasterRanks(work);
   if (options.mesh.numAxes() != 1 || faster.empty())
-    return {};
-  std::optional<Expected> all = tryOptions(simplified, options);
-  if (!all)
-    return {};
-  std::vector<std::vector<double>> worthTrying;
+    return;
+  double least = std::numeric_limits<double>::infinity();
+  // Whether it is faster than all before.
+  auto take = [&](const PredictedRun &run) {
+    double seconds = run.simulation.getSeconds();
+    if (seconds >= least)
+      return false;
+    least = seconds;
+    chosen.mostShares = options.mostShares;
+    chosen.slowness = options.slowness;
+    return true;
+  };
+  std::optional<PredictedRun> run = tryProgram(simplified, options);
+  if (!run)
+    return;
+  take(*run);
+  // Ranks that are busy for longer than others have too much.
+  for (int tries = 0; tries < kMaxCorrections; ++tries) {
+    std::vector<double> before = std::move(options.slowness);
+    options.slowness = correct(*run, work, before);
+    double largest = *llvm::max_element(options.slowness), smallest = *llvm::min_element(options.slowness);
+    if (before.empty() ? largest <= kMuchSlower * smallest : options.slowness == before)
+      break;
+    run = tryProgram(simplified, options);
+    if (!run || !take(*run))
+      break;
+  }
+  options.slowness = chosen.slowness;
   for (llvm::ArrayRef<int> ranks : llvm::ArrayRef(faster).take_front(kMaxTries)) {
-    if (getLeast(work, ranks) > kWorthTrying * all->seconds)
+    std::optional<Expected> all = tryOptions(simplified, options);
+    if (!all || getLeast(work, ranks) > kWorthTrying * all->seconds)
       continue;
     options.mostShares.assign(work.size(), 0);
     for (int rank : ranks)
@@ -127,22 +181,10 @@ std::vector<double> dovetail::chooseShares(Compilation &simplified) {
     std::optional<Expected> some = tryOptions(simplified, options);
     // Of what is expected to take as long the others have nothing already.
     if (some && some->seconds != all->seconds && some->seconds <= kWorthTrying * all->seconds)
-      worthTrying.push_back(options.mostShares);
+      if ((run = tryProgram(simplified, options)))
+        take(*run);
+    options.mostShares = chosen.mostShares;
   }
-  if (worthTrying.empty())
-    return {};
-  double least = std::numeric_limits<double>::infinity();
-  std::vector<double> best;
-  worthTrying.insert(worthTrying.begin(), std::vector<double>());
-  for (std::vector<double> &shares : worthTrying) {
-    options.mostShares = shares;
-    std::optional<PredictedRun> run = tryProgram(simplified, options);
-    if (!run || run->simulation.getSeconds() >= least)
-      continue;
-    least = run->simulation.getSeconds();
-    best = std::move(shares);
-  }
-  return best;
 }
 
 namespace {

@@ -17,11 +17,11 @@
 
 namespace dovetail {
 
-/// Where devices differ, whether some of them are to have nothing: `CompileOptions::mostShares` for that, or nothing.
-/// What the planner expects does not decide it, as its errors grow with how slow a device is: programs are made and
-/// simulated, but only where the faster devices alone may be as fast. `simplified` is at the end of the phase simplify
-/// and stays there.
-std::vector<double> chooseShares(Compilation &simplified);
+/// Where devices differ, sets `mostShares` and `slowness` of `options` so that the program is predicted to be faster:
+/// kinds of ranks that are busy for longer than others get less, slow ones perhaps nothing. What the planner expects
+/// does not decide it, as its errors grow with how slow a device is: programs are made and simulated. `simplified` is
+/// at the end of the phase simplify and stays there.
+void divideAmongUnequal(Compilation &simplified, CompileOptions &options);
 
 /// A mesh with fewer ranks.
 struct LesserMesh {

@@ -162,8 +162,8 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, llvm::ArrayRef<d
 /// takes grows with it but for what it has whole.
 static FailureOr<std::vector<double>> getMostShares(const runtime::Plan &plan, llvm::ArrayRef<double> limits) {
   int numRanks = plan.mesh.numRanks();
-  // Of values and of weights that are divided, what ranks have, and of weights that they have whole.
-  std::vector<double> divided(numRanks), whole(numRanks);
+  // Of values and of weights that are divided, what ranks have; of weights that they have whole, and of all.
+  std::vector<double> divided(numRanks), whole(numRanks), held(numRanks);
   double all = 0;
   for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
     const runtime::BufferInfo &info = plan.buffers[buffer];
@@ -174,6 +174,8 @@ static FailureOr<std::vector<double>> getMostShares(const runtime::Plan &plan, l
     for (int rank = 0; rank < numRanks; ++rank) {
       int64_t own = plan.bufferBox(buffer, rank).volume();
       double bytes = static_cast<double>(own * runtime::elementSize(info.type));
+      if (isConstant)
+        held[rank] += bytes;
       if (isConstant && own == volume) {
         whole[rank] += bytes;
         continue;
@@ -190,7 +192,9 @@ static FailureOr<std::vector<double>> getMostShares(const runtime::Plan &plan, l
       return llvm::failure();
     auto taken = static_cast<double>(use->statistics.totalBytes());
     auto kept = taken - static_cast<double>(use->statistics.arenaBytes);
-    double constant = std::min(whole[rank], kept), growing = taken - constant, share = divided[rank] / all;
+    // With what libraries pack of them.
+    double constant = held[rank] > 0 ? kept * whole[rank] / held[rank] : 0;
+    double growing = taken - constant, share = divided[rank] / all;
     double room = kMeantShare * limits[rank] - constant;
     // A rank that has nothing says nothing about what a part would take it: as much as all others together.
     bool isKnown = all > 0 && share > 0 && growing > 0;
@@ -473,6 +477,7 @@ llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &le
   for (Allowance &allowance : allowances) {
     allowance.options.plannerMemory.reset();
     allowance.options.mostShares.clear();
+    allowance.options.slowness.clear();
   }
   std::optional<layout::Mesh> fitting = findFittingMesh(compilation, std::move(allowances));
   std::string advice =
@@ -525,25 +530,37 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
     if (first->most.fits())
       return accept(*first);
   }
+  // Equal ranks have equal pieces.
+  std::optional<Attempt> unequal;
+  auto tryUnequal = [&] {
+    if (llvm::all_equal(limits) && options.cluster->isUniform())
+      return llvm::success();
+    FailureOr<Attempt> found = divideUnequally(*first);
+    if (failed(found))
+      return llvm::failure();
+    if (found->most.getShare() < first->most.getShare())
+      unequal = std::move(*found);
+    return llvm::success();
+  };
+  auto isBest = [&](const Attempt &attempt, ArrayRef<const Attempt *> others) {
+    return attempt.most.fits() && llvm::none_of(others, [&](const Attempt *other) {
+             return other->most.fits() && other->expected.get(objective) < attempt.expected.get(objective);
+           });
+  };
+  if (failed(tryUnequal()))
+    return llvm::failure();
+  if (unequal && unequal->most.fits() &&
+      unequal->expected.get(objective) <= kLittleMore * first->expected.get(objective))
+    return accept(*unequal);
   if (hasWinograd(options)) {
     options.mayTransform = false;
     first = make(options);
     if (failed(first))
       return llvm::failure();
     if (first->most.fits())
-      return accept(*first);
-  }
-  // Equal ranks have equal pieces.
-  std::optional<Attempt> unequal;
-  if (!llvm::all_equal(limits) || !options.cluster->isUniform()) {
-    FailureOr<Attempt> found = divideUnequally(*first);
-    if (failed(found))
+      return accept(unequal && isBest(*unequal, &*first) ? *unequal : *first);
+    if (!(unequal && unequal->most.fits()) && failed(tryUnequal()))
       return llvm::failure();
-    if (found->most.getShare() < first->most.getShare())
-      unequal = std::move(*found);
-    if (unequal && unequal->most.fits() &&
-        unequal->expected.get(objective) <= kLittleMore * first->expected.get(objective))
-      return accept(*unequal);
   }
   FailureOr<Attempt> whole = split(*first);
   if (failed(whole))
@@ -551,13 +568,8 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   FailureOr<Attempt> pieces = gather(*first);
   if (failed(pieces))
     return llvm::failure();
-  if (unequal && unequal->most.fits()) {
-    bool isBest = llvm::none_of(ArrayRef({&*whole, &*pieces}), [&](const Attempt *other) {
-      return other->most.fits() && other->expected.get(objective) < unequal->expected.get(objective);
-    });
-    if (isBest)
-      return accept(*unequal);
-  }
+  if (unequal && isBest(*unequal, {&*whole, &*pieces}))
+    return accept(*unequal);
   // Unequal pieces may be what is missing.
   if (unequal && !whole->most.fits() && !pieces->most.fits()) {
     whole = split(*unequal);

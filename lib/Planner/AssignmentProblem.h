@@ -31,7 +31,7 @@ public:
                     const llvm::DenseMap<mlir::Operation *, LoopOption> &decided)
       : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
         costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
-        families(function, costs.getMesh(), goal.cluster, goal.mostShares, goal.steers()),
+        families(function, costs.getMesh(), goal.cluster, goal.mostShares, goal.slowness, goal.steers()),
         weights(costs, goal.weightFactor) {}
 
   mlir::FailureOr<ShardingAssignment> solve();

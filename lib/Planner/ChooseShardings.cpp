@@ -492,6 +492,10 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   FailureOr<FunctionRequests> requests = readRequests(function, meshOp);
   if (failed(requests))
     return failure();
+  auto numRanks = static_cast<size_t>(meshOp.getMesh().numRanks());
+  for (ArrayRef<double> list : {ArrayRef<double>(mostShares), ArrayRef<double>(slowness)})
+    if (!list.empty() && list.size() < numRanks)
+      return meshOp.emitError("'most-shares' and 'slowness' take a number for each of ") << numRanks << " ranks";
   auto meshName = FlatSymbolRefAttr::get(meshOp);
   bool isStated = !requests->arguments.empty() || !requests->results.empty() || !requests->loops.empty() ||
                   !requests->outputs.empty();
@@ -500,10 +504,10 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   bool isAsked = true;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal{objective,  *found,       transport, memory ? std::optional<double>(memory) : std::nullopt,
-              mostShares, weightFactor, gather,    work,
-              explain,    following,    isAsked,   follow,
-              seed};
+    Goal goal{objective,  *found,   transport,    memory ? std::optional<double>(memory) : std::nullopt,
+              mostShares, slowness, weightFactor, gather,
+              work,       explain,  following,    isAsked,
+              follow,     seed};
     assignment = findAssignment(function, meshOp.getMesh(), meshName, *requests, goal, decided);
     if (failed(assignment))
       return failure();

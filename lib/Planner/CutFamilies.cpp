@@ -34,8 +34,8 @@ static constexpr size_t kMaxLooks = size_t(1) << 22;
 static constexpr double kLittleExcess = 0.01;
 
 CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster,
-                         ArrayRef<double> mostShares, bool divides)
-    : mesh(mesh), cluster(cluster), weights(mesh, cluster, mostShares), divides(divides),
+                         ArrayRef<double> mostShares, ArrayRef<double> slowness, bool divides)
+    : mesh(mesh), cluster(cluster), weights(mesh, cluster, mostShares, slowness), divides(divides),
       context(function.getContext()) {
   for (BlockArgument argument : function.getArguments())
     places[argument] = addPlaces(cast<RankedTensorType>(argument.getType()).getShape(), 0);
@@ -231,7 +231,13 @@ double CutFamilies::getAllowed(double imbalance, unsigned place, size_t parts) c
 
 void CutFamilies::addFamily(const Family &family, ArrayRef<StringAttr> axes, Origin origin,
                             std::vector<SmallVector<Cuts, 1>> &result) const {
+  CutWeights::Parts parts = weights.getParts(getNumbers(axes));
   auto add = [&](unsigned place, const Member &member) {
+    // Where cuts led from another place, a rank may have too much.
+    if (weights.areLimited() && !origin.isStated &&
+        CutWeights::getExcess(member.cuts, parts) >
+            kLittleExcess + 1.0 / static_cast<double>(std::max<int64_t>(extents[place], 1)))
+      return false;
     auto sharding = DimShardingAttr::getCuts(axes, member.cuts);
     auto known = llvm::find_if(result[place], [&](const Cuts &other) { return other.sharding == sharding; });
     if (known != result[place].end()) {
@@ -479,12 +485,13 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
     std::vector<std::pair<double, Family>> found =
         weights.areUnequal() ? findUnequalFamilies(tried, connected, axes) : findEvenFamilies(tried, connected, axes);
     llvm::stable_sort(found, llvm::less_first());
-    // Where cuts are to be found, the search decides between families.
+    // Where cuts are to be found, the search decides between families; not of unequal ranks, as it adds up what each
+    // operation takes its slowest rank, which need not be the same.
     SmallVector<unsigned> toFind;
     for (const auto &[place, openAxes] : open)
       if (openAxes == axes && llvm::is_contained(connected, place))
         toFind.push_back(place);
-    size_t most = toFind.empty() ? 1 : kMaxOpenFamilies;
+    size_t most = toFind.empty() || weights.areUnequal() ? 1 : kMaxOpenFamilies;
     // Sizes that are asked for elsewhere hold here, too.
     bool isStated = llvm::any_of(toFind, [&](unsigned place) {
       return llvm::none_of(result[place], [](const Cuts &known) { return known.isStated; });

@@ -55,10 +55,10 @@ public:
     llvm::DenseSet<unsigned> behind;
   };
 
-  /// `mostShares`: of each rank, the share of what is divided that it may have; empty if any. `divides`: over more axes
-  /// than those of stated cuts, these are divided further, too.
+  /// `mostShares` and `slowness`: see `CutWeights`. `divides`: over more axes than those of stated cuts, these are
+  /// divided further, too.
   CutFamilies(mlir::func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster,
-              llvm::ArrayRef<double> mostShares, bool divides);
+              llvm::ArrayRef<double> mostShares, llvm::ArrayRef<double> slowness, bool divides);
 
   /// The number of the first place of an argument, or of the result of an operation, or nothing for what depends on
   /// constants alone. Others follow it: dimensions, then reductions.

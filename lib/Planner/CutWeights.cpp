@@ -25,8 +25,9 @@ using namespace dovetail;
 static constexpr size_t kMaxVaried = 3;
 static constexpr double kVariations[] = {0.5, 0.8, 1.25};
 
-CutWeights::CutWeights(const layout::Mesh &mesh, const Cluster &cluster, ArrayRef<double> mostShares)
-    : mesh(mesh), mostShares(mostShares) {
+CutWeights::CutWeights(const layout::Mesh &mesh, const Cluster &cluster, ArrayRef<double> mostShares,
+                       ArrayRef<double> slowness)
+    : mesh(mesh), mostShares(mostShares), slowness(slowness) {
   SmallVector<unsigned> numbers;
   for (Device device : cluster.getDevices()) {
     device.name.clear();
@@ -65,13 +66,14 @@ CutWeights::Parts CutWeights::getParts(ArrayRef<int> numbers) const {
       own.kinds.push_back(kindOf[rank]);
     if (!mostShares.empty())
       own.most = std::min(own.most, mostShares[rank]);
+    own.slowness = std::max(own.slowness, slowness.empty() ? 1 : slowness[rank]);
   }
   Parts parts;
-  std::map<std::pair<std::vector<unsigned>, double>, unsigned> known;
+  std::map<std::tuple<std::vector<unsigned>, double, double>, unsigned> known;
   for (auto &[part, own] : byPart) {
     llvm::sort(own.kinds);
-    auto [entry, isNew] =
-        known.try_emplace({std::vector<unsigned>(own.kinds.begin(), own.kinds.end()), own.most}, parts.classes.size());
+    auto [entry, isNew] = known.try_emplace(
+        {std::vector<unsigned>(own.kinds.begin(), own.kinds.end()), own.most, own.slowness}, parts.classes.size());
     if (isNew)
       parts.classes.push_back(own);
     ++parts.classes[entry->second].count;
@@ -129,6 +131,8 @@ std::vector<CutWeights::Placed> CutWeights::find(ArrayRef<unsigned> places, cons
       Line slowest;
       for (unsigned kind : each.kinds) {
         Line line = getLine(number, place - works[number].first, kind, parts.classOf.size());
+        line.base *= each.slowness;
+        line.slope *= each.slowness;
         double share = 1.0 / static_cast<double>(parts.classOf.size());
         if (line.get(share) > slowest.get(share))
           slowest = line;
@@ -247,7 +251,7 @@ CutWeights::Shares CutWeights::getOverall(const Parts &parts) const {
     for (unsigned kind : each.kinds) {
       double seconds = 0;
       for (const Work &work : works)
-        seconds += work.seconds[kind];
+        seconds += each.slowness * work.seconds[kind];
       line.slope = std::max(line.slope, seconds);
     }
   bool hasWork = llvm::all_of(all, [](const Line &line) { return line.slope > 0; });

@@ -22,10 +22,14 @@ namespace dovetail {
 class CutWeights {
 public:
   /// `mostShares`: of each rank, the share of what is divided that it may have; empty if any.
-  CutWeights(const layout::Mesh &mesh, const Cluster &cluster, llvm::ArrayRef<double> mostShares);
+  /// `slowness`: how many times as long as estimated work takes it; empty if once.
+  CutWeights(const layout::Mesh &mesh, const Cluster &cluster, llvm::ArrayRef<double> mostShares,
+             llvm::ArrayRef<double> slowness);
 
   /// Whether ranks differ in what steps take them, or in what they may have.
   bool areUnequal() const { return kinds.size() > 1 || !mostShares.empty(); }
+
+  bool areLimited() const { return !mostShares.empty(); }
 
   /// An operation whose loops are `count` places from number `first` on. They come in the order of the program.
   void addOperation(WorkModel work, unsigned first, unsigned count);
@@ -36,6 +40,8 @@ public:
       /// Kinds of devices of its ranks, and the share that each part may have.
       llvm::SmallVector<unsigned> kinds;
       double most = 1;
+      /// How many times as long as estimated work takes them.
+      double slowness = 0;
       /// How many parts are of this class.
       double count = 0;
     };
@@ -96,7 +102,7 @@ private:
   };
 
   const layout::Mesh &mesh;
-  std::vector<double> mostShares;
+  std::vector<double> mostShares, slowness;
   /// Devices that differ by more than names and memory, and of each rank the number of its kind.
   std::vector<Device> kinds;
   std::vector<unsigned> kindOf;

@@ -112,6 +112,8 @@ struct Goal {
   std::optional<double> memory;
   /// Of each rank, the share of what is divided that it may have, where memory is unequal; empty if any.
   llvm::ArrayRef<double> mostShares;
+  /// Of each rank, how many times as long as estimated work takes it, where cuts are weighed; empty if once.
+  llvm::ArrayRef<double> slowness;
   /// How many bytes a rank takes for each byte of a weight that a step reads, as libraries keep some in an order of
   /// their own, too: all the time, or of a weight that is gathered for as long as the step takes.
   double weightFactor = 1;

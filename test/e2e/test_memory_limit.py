@@ -107,18 +107,6 @@ def test_devices_have_memory(llama, tmp_path):
     assert _most(plan) <= 15 << 20
 
 
-#: Speeds of the built-in device: of products, and of all else.
-PRODUCTS = {"products_32": 6e10, "products_16": 1.2e11, "depthwise": 4.2e10}
-OTHERS = {"operations": 5e10, "bytes": 3.5e10, "cached_bytes": 1e11, "near_bytes": 1.8e11, "copied_bytes": 2.3e10}
-
-
-def _device(products, others):
-    """A device that is so many times as fast as the built-in one."""
-    speeds = {key: value * products for key, value in PRODUCTS.items()}
-    speeds |= {key: value * others for key, value in OTHERS.items()}
-    return {"base": "cpu", "step": 7e-7 / others, **speeds}
-
-
 def _cluster(tmp_path, *memory):
     """A file: ranks that differ by their memory alone."""
     devices = {f"core{i}": {"base": "cpu", "memory": size} for i, size in enumerate(memory)}
@@ -186,19 +174,6 @@ def test_axes_are_made(llama, tmp_path):
     ):
         code, _, messages = _compile(llama, tmp_path, *flags)
         assert code == 2 and message in messages, messages
-
-
-def test_unequal_devices_get_unequal_cuts(tmp_path):
-    """Twice the speed, twice the rows; everything else is the same."""
-    path = tmp_path / "m.onnx"
-    path.write_bytes(dovetail_models.build("unet2d-transposed", height=96, width=96).SerializeToString())
-    fast = _device(2, 2)
-    cluster = {"devices": {"slow": {"base": "cpu"}, "fast": fast}, "ranks": ["slow", "fast"]}
-    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
-    plan = _plan(path, tmp_path, "--mesh", "y=2", "--cluster", tmp_path / "cluster.json")
-    # As near to it as the few rows deep in the network allow.
-    sizes = re.search(r"y:(\d+)\+(\d+)", plan["outputs"][0]["sharding"])
-    assert 1.6 <= int(sizes[2]) / int(sizes[1]) <= 2.4, plan["outputs"]
 
 
 def test_advice_is_right_where_values_are_what_takes_room(tmp_path):

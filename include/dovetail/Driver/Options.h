@@ -82,6 +82,8 @@ struct CompileOptions {
   std::optional<double> plannerMemory;
   /// Of each rank, the share of what is divided that it may have, where one with more would not fit; empty if any.
   std::vector<double> mostShares;
+  /// Of each rank, how many times as long as the planner estimates work takes it, as programs have told; empty if once.
+  std::vector<double> slowness;
   /// How many bytes weights take for each byte, copies in the order of libraries included, as programs have told.
   double plannerWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.

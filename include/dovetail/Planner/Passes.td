@@ -44,6 +44,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                         "Bytes that each rank has for weights and values, as estimated; 0: as many as it takes">,
                  ListOption<"mostShares", "most-shares", "double",
                             "Of each rank, the share of what is divided that it may have, where memory is unequal; empty if any">,
+                 ListOption<"slowness", "slowness", "double",
+                            "Of each rank, how many times as long as estimated work takes it, as programs have told; empty if once">,
                  Option<"weightFactor", "weight-factor", "double", "1.0",
                         "How many bytes ranks take for each byte of weights that they have all the time, as libraries pack some">,
                  Option<"gather", "gather", "bool", "true",
