@@ -17,7 +17,7 @@
 
 namespace dovetail {
 
-/// What the planner expects of a program.
+/// Estimates of the planner for a program.
 struct Expected {
   double seconds = 0, bytes = 0, memory = 0;
   /// Of it, weights.

@@ -31,10 +31,11 @@ static constexpr double kWorthTrying = 1.25;
 static constexpr double kLittleBusy = 0.1;
 /// Kinds of ranks that differ by less are busy for as long.
 static constexpr double kMuchSlower = 1.05;
-static constexpr int kMaxCorrections = 2;
 /// Kinds of devices that are told apart, and meshes that are tried.
 static constexpr size_t kMaxKinds = 4;
-static constexpr size_t kMaxTries = 3;
+static constexpr size_t kMaxTries = 2;
+/// By what axes are divided.
+static constexpr int kDivisors[] = {2, 8};
 
 std::string LesserMesh::describe(const layout::Mesh &own) const {
   std::string text = formatSeconds(seconds) + " with '--mesh " + formatMesh(mesh) + "'";
@@ -75,7 +76,7 @@ static std::vector<double> findWork(Compilation &simplified) {
   return work;
 }
 
-/// What all work takes at least, if it is divided evenly among those of `ranks`.
+/// The least time for all work, divided evenly among `ranks`.
 static double getLeast(llvm::ArrayRef<double> work, llvm::ArrayRef<int> ranks) {
   double speed = 0;
   for (int rank : ranks)
@@ -98,7 +99,19 @@ static std::vector<std::vector<int>> getFasterRanks(llvm::ArrayRef<double> work)
   return result;
 }
 
-/// A program that is lowered and simulated; nothing if it is refused.
+/// A program that is lowered and simulated; nothing if it is refused. Memory is estimated where it is limited.
+static std::optional<PredictedRun> tryProgram(Compilation &copy, const Cluster &cluster) {
+  llvm::raw_null_ostream nowhere;
+  Diagnostics quiet(nowhere);
+  // Settled by then.
+  bool isLimited = !copy.getOptions().memory.empty();
+  if (failed(copy.runTo(Phase::Lower)))
+    return std::nullopt;
+  FailureOr<PredictedRun> run = predictRun(copy, cluster, /*threads=*/1, quiet, /*estimatesMemory=*/isLimited);
+  return succeeded(run) ? std::optional(std::move(*run)) : std::nullopt;
+}
+
+/// The same with options.
 static std::optional<PredictedRun> tryProgram(Compilation &simplified, CompileOptions options) {
   llvm::raw_null_ostream nowhere;
   Diagnostics quiet(nowhere);
@@ -106,16 +119,11 @@ static std::optional<PredictedRun> tryProgram(Compilation &simplified, CompileOp
   options.autotuneThreads = 0;
   std::shared_ptr<const Cluster> cluster = options.cluster;
   Compilation copy = simplified.fork(std::move(options), quiet);
-  if (failed(copy.runTo(Phase::Lower)))
-    return std::nullopt;
-  FailureOr<PredictedRun> run = predictRun(copy, *cluster, /*threads=*/1, quiet);
-  return succeeded(run) ? std::optional(std::move(*run)) : std::nullopt;
+  return tryProgram(copy, *cluster);
 }
 
-/// How many times as long as the average of all that have work each kind of rank is busy in a run that was simulated,
-/// times `slowness`.
-static std::vector<double> correct(const PredictedRun &run, llvm::ArrayRef<double> work,
-                                   llvm::ArrayRef<double> slowness) {
+/// How many times as long as the average of all that have work each kind of rank is busy in a run that was simulated.
+static std::vector<double> correct(const PredictedRun &run, llvm::ArrayRef<double> work) {
   std::map<double, std::pair<double, double>> ofKinds;
   double all = 0, count = 0;
   for (auto [rank, own] : llvm::enumerate(work)) {
@@ -130,8 +138,7 @@ static std::vector<double> correct(const PredictedRun &run, llvm::ArrayRef<doubl
   std::vector<double> result;
   for (auto [rank, own] : llvm::enumerate(work)) {
     auto [busy, ranks] = ofKinds[own];
-    double factor = ranks > 0 ? std::clamp(busy / ranks / (all / count), 0.5, 2.0) : 1;
-    result.push_back((slowness.empty() ? 1 : slowness[rank]) * factor);
+    result.push_back(ranks > 0 ? std::clamp(busy / ranks / (all / count), 0.5, 2.0) : 1);
   }
   return result;
 }
@@ -145,35 +152,30 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
   if (options.mesh.numAxes() != 1 || faster.empty())
     return;
   double least = std::numeric_limits<double>::infinity();
-  // Whether it is faster than all before.
+  // If it is faster than all before.
   auto take = [&](const PredictedRun &run) {
     double seconds = run.simulation.getSeconds();
     if (seconds >= least)
-      return false;
+      return;
     least = seconds;
     chosen.mostShares = options.mostShares;
     chosen.slowness = options.slowness;
-    return true;
   };
   std::optional<PredictedRun> run = tryProgram(simplified, options);
   if (!run)
     return;
   take(*run);
   // Ranks that are busy for longer than others have too much.
-  for (int tries = 0; tries < kMaxCorrections; ++tries) {
-    std::vector<double> before = std::move(options.slowness);
-    options.slowness = correct(*run, work, before);
-    double largest = *llvm::max_element(options.slowness), smallest = *llvm::min_element(options.slowness);
-    if (before.empty() ? largest <= kMuchSlower * smallest : options.slowness == before)
-      break;
-    run = tryProgram(simplified, options);
-    if (!run || !take(*run))
-      break;
-  }
+  options.slowness = correct(*run, work);
+  if (*llvm::max_element(options.slowness) > kMuchSlower * *llvm::min_element(options.slowness))
+    if ((run = tryProgram(simplified, options)))
+      take(*run);
   options.slowness = chosen.slowness;
+  std::optional<Expected> all = tryOptions(simplified, options);
+  if (!all)
+    return;
   for (llvm::ArrayRef<int> ranks : llvm::ArrayRef(faster).take_front(kMaxTries)) {
-    std::optional<Expected> all = tryOptions(simplified, options);
-    if (!all || getLeast(work, ranks) > kWorthTrying * all->seconds)
+    if (getLeast(work, ranks) > kWorthTrying * all->seconds)
       continue;
     options.mostShares.assign(work.size(), 0);
     for (int rank : ranks)
@@ -244,9 +246,12 @@ void LesserMeshFinder::addCandidates() {
     for (std::vector<int> &ranks : getFasterRanks(work))
       add(0, static_cast<int>(ranks.size()), ranks);
   // The first ranks.
-  for (size_t axis = 0; axis < options.mesh.getAxes().size(); ++axis)
-    for (int size = options.mesh.getAxes()[axis].size / 2; size > 0; size /= 2) {
-      std::vector<int> ranks(numRanks / options.mesh.getAxes()[axis].size * size);
+  for (int divisor : kDivisors)
+    for (size_t axis = 0; axis < options.mesh.getAxes().size(); ++axis) {
+      int all = options.mesh.getAxes()[axis].size, size = std::max(all / divisor, 1);
+      if (size == all)
+        continue;
+      std::vector<int> ranks(numRanks / all * size);
       std::iota(ranks.begin(), ranks.end(), 0);
       add(axis, size, std::move(ranks));
     }
@@ -257,21 +262,37 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
   if (work.empty())
     return std::nullopt;
   addCandidates();
-  Candidate *best = nullptr;
-  double least = (options.cluster->isUniform() ? kWorthSaying : kWorthTrying) * expectedSeconds;
-  for (Candidate &candidate : llvm::MutableArrayRef(candidates).take_front(kMaxTries))
-    if (std::optional<Expected> expected = tryOptions(simplified, candidate.options))
-      if (expected->seconds < least) {
-        least = expected->seconds;
-        best = &candidate;
-      }
-  if (!best)
-    return std::nullopt;
-  // What the planner expects is not what programs are predicted to take.
-  std::optional<PredictedRun> lesser = tryProgram(simplified, best->options);
   llvm::raw_null_ostream nowhere;
   Diagnostics quiet(nowhere);
-  FailureOr<PredictedRun> own = predictRun(lowered, *options.cluster, /*threads=*/1, quiet);
+  Candidate *best = nullptr;
+  // The best one, which goes on from there; only if nothing else is settled of a program that is made.
+  std::unique_ptr<Compilation> split;
+  bool goesOn = options.cluster->isUniform() && options.memory.empty();
+  double least = (options.cluster->isUniform() ? kWorthSaying : kWorthTrying) * expectedSeconds;
+  for (Candidate &candidate : llvm::MutableArrayRef(candidates).take_front(kMaxTries)) {
+    std::optional<Expected> expected;
+    std::unique_ptr<Compilation> copy;
+    if (goesOn) {
+      candidate.options.explain = candidate.options.advises = false;
+      candidate.options.autotuneThreads = 0;
+      copy = std::make_unique<Compilation>(simplified.fork(candidate.options, quiet));
+      if (succeeded(copy->runTo(Phase::Propagate)))
+        expected = getExpected(copy->getModule());
+    } else {
+      expected = tryOptions(simplified, candidate.options);
+    }
+    if (!expected || expected->seconds >= least)
+      continue;
+    least = expected->seconds;
+    best = &candidate;
+    split = std::move(copy);
+  }
+  if (!best)
+    return std::nullopt;
+  // Estimates of the planner are not predictions for programs.
+  std::optional<PredictedRun> lesser =
+      split ? tryProgram(*split, *best->options.cluster) : tryProgram(simplified, best->options);
+  FailureOr<PredictedRun> own = predictRun(lowered, *options.cluster, /*threads=*/1, quiet, /*estimatesMemory=*/false);
   if (!lesser || failed(own))
     return std::nullopt;
   for (auto [rank, most] : llvm::enumerate(best->options.memory))

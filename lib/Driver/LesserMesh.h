@@ -17,27 +17,27 @@
 
 namespace dovetail {
 
-/// Where devices differ, sets `mostShares` and `slowness` of `options` so that the program is predicted to be faster:
-/// kinds of ranks that are busy for longer than others get less, slow ones perhaps nothing. What the planner expects
-/// does not decide it, as its errors grow with how slow a device is: programs are made and simulated. `simplified` is
-/// at the end of the phase simplify and stays there.
+/// Where devices differ, sets `mostShares` and `slowness` of `options` so that the program is predicted to be faster.
+/// Kinds of ranks that are busy for longer than others get less, slow ones perhaps nothing. Programs are made and
+/// simulated for that, as errors of estimates grow with how slow a device is. `simplified` is at the end of the phase
+/// simplify and stays there.
 void divideAmongUnequal(Compilation &simplified, CompileOptions &options);
 
 /// A mesh with fewer ranks.
 struct LesserMesh {
   layout::Mesh mesh;
-  /// Those of the ranks that there were; with others than the first ones the cluster has to be another one.
+  /// Numbers in the larger mesh. With others than the first ones the cluster has to be another one, too.
   std::vector<int> ranks;
   /// As `dovetail plan` predicts it, and the larger mesh.
   double seconds = 0, ownSeconds = 0;
 
-  /// What takes how long, and what to pass: `207.12 ms with '--mesh y=2', and 319.40 ms with '--mesh y=3'`.
+  /// Both times, and what to pass: `207.12 ms with '--mesh y=2', and 319.40 ms with '--mesh y=3'`.
   std::string describe(const layout::Mesh &own) const;
 };
 
-/// The one of fewer ranks that the planner expects to be fastest, if it is also predicted to be faster by enough to be
-/// worth saying. `simplified` is at the end of the phase simplify and stays there; its options are the user's.
-/// `lowered` is at the end of the phase lower. `expectedSeconds`: what the planner expects of that.
+/// The one of fewer ranks that the planner expects to be fastest. Nothing if it is not also predicted to be faster, by
+/// enough to be worth saying. `simplified` is at the end of the phase simplify and stays there; its options are the
+/// user's. `lowered` is at the end of the phase lower. `expectedSeconds`: the planner's estimate for that.
 ///
 /// Most are left out before anything is tried: where all work on fewer ranks takes longer, as even as it may be
 /// divided.

@@ -158,8 +158,8 @@ static FailureOr<RankMemory> getMost(const runtime::Plan &plan, llvm::ArrayRef<d
   return most;
 }
 
-/// Of each rank of a lowered program that was made, the share of what is divided that it may have at most, if all it
-/// takes grows with it but for what it has whole.
+/// Of each rank of a lowered program, the largest share that it may have of divided tensors. All its memory grows with
+/// that share, but for tensors that it has whole.
 static FailureOr<std::vector<double>> getMostShares(const runtime::Plan &plan, llvm::ArrayRef<double> limits) {
   int numRanks = plan.mesh.numRanks();
   // Of values and of weights that are divided, what ranks have; of weights that they have whole, and of all.

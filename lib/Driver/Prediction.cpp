@@ -70,7 +70,7 @@ int64_t Prediction::getAvailable(int rank) const {
 //===----------------------------------------------------------------------===//
 
 FailureOr<PredictedRun> dovetail::predictRun(Compilation &compilation, const Cluster &cluster, int threads,
-                                             Diagnostics &diagnostics) {
+                                             Diagnostics &diagnostics, bool estimatesMemory) {
   ModuleOp module = compilation.getModule();
   Diagnostics::Scope scope(diagnostics, *module.getContext(), ExitCode::Internal);
   auto program = *module.getOps<plan::ProgramOp>().begin();
@@ -82,7 +82,7 @@ FailureOr<PredictedRun> dovetail::predictRun(Compilation &compilation, const Clu
   Simulation simulation(*work, cluster);
   std::vector<runtime::MemoryUse> memory;
   runtime::MemoryEstimator estimator(*plan, threads);
-  for (int rank = 0; rank < work->mesh.numRanks(); ++rank) {
+  for (int rank = 0, e = estimatesMemory ? work->mesh.numRanks() : 0; rank < e; ++rank) {
     absl::StatusOr<runtime::MemoryUse> use = estimator.estimate(rank);
     if (!use.ok())
       return diagnostics.error(getExitCode(use.status()),

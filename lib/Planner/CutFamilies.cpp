@@ -363,7 +363,7 @@ double CutFamilies::getCost(const Family &family, ArrayRef<CutWeights::Placed> o
         if (getShare(part) > 0)
           clocks[part] = last;
     }
-    // What the family does not reach counts as whole, whoever computes it.
+    // Operations that the family does not reach count as whole, whoever computes them.
     double whole = std::numeric_limits<double>::infinity();
     for (const CutWeights::Line &line : lines)
       whole = std::min(whole, line.get(1));
@@ -390,7 +390,7 @@ std::vector<std::pair<double, CutFamilies::Family>> CutFamilies::findUnequalFami
   auto tryShares = [&](unsigned seed, const CutWeights::Shares &shares, std::optional<Found> &best) {
     looks += looksOfOne;
     std::vector<int64_t> cuts = CutWeights::getCuts(extents[seed], parts, shares);
-    // What ranks may not have counts most, then time.
+    // Shares beyond the limit count most, then time.
     double excess = CutWeights::getExcess(cuts, parts);
     Family family = follow(seed, std::move(cuts));
     std::pair cost(excess, getCost(family, operations, parts));
@@ -485,8 +485,8 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
     std::vector<std::pair<double, Family>> found =
         weights.areUnequal() ? findUnequalFamilies(tried, connected, axes) : findEvenFamilies(tried, connected, axes);
     llvm::stable_sort(found, llvm::less_first());
-    // Where cuts are to be found, the search decides between families; not of unequal ranks, as it adds up what each
-    // operation takes its slowest rank, which need not be the same.
+    // Where cuts are to be found, the search decides between families. Not of unequal ranks: it adds up times of each
+    // operation's slowest rank, which need not be the same one.
     SmallVector<unsigned> toFind;
     for (const auto &[place, openAxes] : open)
       if (openAxes == axes && llvm::is_contained(connected, place))

@@ -29,10 +29,10 @@ namespace dovetail {
 /// A family begins at each place for which cuts are stated. Besides, all connected places have one: of those that begin
 /// with even cuts at the places of least extents, where cuts are coarsest, the one that takes least time. It counts as
 /// stated where cuts of one of its places are to be found, unless others are stated there. Of unequal ranks, pieces of
-/// a family weigh all work of its operations: of several divisions (`CutWeights`), and cuts near the best one, those
-/// with which the ranks that take longest between exchanges take least together. A slow rank may have nothing. Where
-/// two places of a family do not follow each other, as they were reached in other ways, each may also be cut as the
-/// other is, with all that follows it without a byte to move.
+/// a family weigh all work of its operations. Several divisions (`CutWeights`) are compared by the time of ranks that
+/// are slowest between exchanges. A slow rank may have nothing. Where two places of a family do not follow each other,
+/// as they were reached in other ways, each may also be cut as the other is, with all that follows it without a byte to
+/// move.
 class CutFamilies {
 public:
   struct Cuts {
@@ -140,7 +140,7 @@ private:
   std::vector<std::pair<double, Family>> findUnequalFamilies(llvm::ArrayRef<unsigned> seeds,
                                                              llvm::ArrayRef<unsigned> connected,
                                                              llvm::ArrayRef<mlir::StringAttr> axes) const;
-  /// What a family takes unequal ranks: between two exchanges as long as the one that takes longest.
+  /// The time of a family on unequal ranks: between two exchanges, that of the slowest one.
   double getCost(const Family &family, llvm::ArrayRef<CutWeights::Placed> operations,
                  const CutWeights::Parts &parts) const;
 

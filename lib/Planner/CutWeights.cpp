@@ -157,7 +157,7 @@ CutWeights::Shares CutWeights::limit(Shares shares, const Parts &parts) {
       share = std::max(each.most, 1e-9);
     return shares;
   }
-  // What one may not have goes to the others; each round one class more has its most.
+  // The others have the rest; each round, one class more has its most.
   std::vector<bool> isFull(shares.size());
   for (size_t round = 0; round < shares.size(); ++round) {
     double rest = 1, free = 0;
@@ -167,7 +167,7 @@ CutWeights::Shares CutWeights::limit(Shares shares, const Parts &parts) {
     }
     bool isAny = false;
     for (auto [number, each] : llvm::enumerate(parts.classes)) {
-      // Those that would have nothing take it where the others are full.
+      // Classes without work take it where the others are full.
       if (free <= 0 && !isFull[number] && shares[number] == 0)
         shares[number] = each.most, isAny = true;
       if (free > 0 && !isFull[number] && shares[number] * rest / free > each.most)

@@ -17,8 +17,7 @@
 
 namespace dovetail {
 
-/// What operations take the ranks of a mesh, and how large pieces of these ranks may be for that. Of no use where ranks
-/// are equal.
+/// The time of operations on ranks of a mesh, and sizes of pieces that follow from it. Of no use where ranks are equal.
 class CutWeights {
 public:
   /// `mostShares`: of each rank, the share of what is divided that it may have; empty if any.
@@ -34,7 +33,7 @@ public:
   /// An operation whose loops are `count` places from number `first` on. They come in the order of the program.
   void addOperation(WorkModel work, unsigned first, unsigned count);
 
-  /// The parts into which mesh axes divide something. Those of equal ranks are of one class.
+  /// The parts into which mesh axes divide something. Parts of equal ranks are of one class.
   struct Parts {
     struct Class {
       /// Kinds of devices of its ranks, and the share that each part may have.
@@ -58,7 +57,7 @@ public:
   /// By how much the share of a part is larger than it may be.
   static double getExcess(llvm::ArrayRef<int64_t> cuts, const Parts &parts);
 
-  /// What a part takes for an operation that is cut along one place: `base` if it has anything, and `slope` times its
+  /// The time of a part for an operation that is cut along one place: `base` if it has anything, and `slope` times its
   /// share.
   struct Line {
     double base = 0, slope = 0;
@@ -79,8 +78,8 @@ public:
   /// The operations of `places`, which ascend.
   std::vector<Placed> find(llvm::ArrayRef<unsigned> places, const Parts &parts) const;
 
-  /// Shares that may be best for these operations: such that all parts take as long for all of it together, with the
-  /// slowest parts or without them; or for products alone, or for all else.
+  /// Shares that may be best for these operations. All parts take as long for all of them, with the slowest parts or
+  /// without; or for products alone, or for all else.
   std::vector<Shares> getCandidates(llvm::ArrayRef<Placed> operations, const Parts &parts) const;
   /// Shares that differ somewhat from these.
   static std::vector<Shares> getVariants(const Shares &shares, const Parts &parts);

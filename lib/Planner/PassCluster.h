@@ -20,7 +20,7 @@
 
 namespace dovetail {
 
-/// Leaves a cluster that a pass was given as it is; else finds the one of this name that is built in, or reads the
+/// Leaves a cluster that a pass was given as it is. Else finds the one of this name that is built in, or reads the
 /// file. An error if there is none.
 llvm::LogicalResult findCluster(std::shared_ptr<const Cluster> &cluster, llvm::StringRef name,
                                 mlir::MLIRContext *context);

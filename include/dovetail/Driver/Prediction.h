@@ -40,9 +40,9 @@ struct PredictedRun {
   std::vector<std::vector<int>> getAlikeRanks() const;
 };
 
-/// Simulates a program at the end of the phase lower.
+/// Simulates a program at the end of the phase lower. `memory` stays empty if it is not asked for.
 llvm::FailureOr<PredictedRun> predictRun(Compilation &compilation, const Cluster &cluster, int threads,
-                                         Diagnostics &diagnostics);
+                                         Diagnostics &diagnostics, bool estimatesMemory = true);
 
 /// A model on a cluster.
 struct Prediction {
