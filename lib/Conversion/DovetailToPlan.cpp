@@ -13,6 +13,7 @@
 #include "CheckChoices.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Sharding/ShardingUtils.h"
@@ -109,14 +110,7 @@ Value PlanEmitter::getView(Value value) {
 }
 
 StringAttr PlanEmitter::getStepName(Operation *op) {
-  std::string name;
-  op->getLoc()->walk([&](Location location) {
-    auto named = dyn_cast<NameLoc>(location);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
-  });
+  StringRef name = getNodeName(op->getLoc());
   if (name.empty())
     return {};
   return StringAttr::get(context, name);

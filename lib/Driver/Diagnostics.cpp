@@ -12,25 +12,13 @@
 
 #include "dovetail/Driver/Diagnostics.h"
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Driver/Progress.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace dovetail;
-
-/// The name of the node that `location` stands for; empty if it has none.
-static StringRef getNodeName(Location location) {
-  StringRef name;
-  location->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().getValue();
-    return WalkResult::interrupt();
-  });
-  return name;
-}
 
 void Diagnostics::printLine(StringRef kind, const Twine &message) {
   Progress::clear();

@@ -30,15 +30,8 @@ using namespace dovetail;
 static std::string getValueName(Operation *op) {
   if (StringRef name = getTensorName(op->getLoc()); !name.empty())
     return name.str();
-  std::string name;
-  op->getLoc()->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str() + "/";
-    return WalkResult::interrupt();
-  });
-  return name + op->getName().stripDialect().str();
+  StringRef node = getNodeName(op->getLoc());
+  return (node.empty() ? "" : node.str() + "/") + op->getName().stripDialect().str();
 }
 
 /// The operations that are part of repeated loops: their values are others in each iteration.

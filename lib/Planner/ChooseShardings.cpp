@@ -342,13 +342,7 @@ static std::string formatBytes(double bytes) {
 static std::string getName(Location location) {
   StringRef name = getTensorName(location);
   if (name.empty())
-    location->walk([&](Location part) {
-      auto named = dyn_cast<NameLoc>(part);
-      if (!named)
-        return WalkResult::advance();
-      name = named.getName().getValue();
-      return WalkResult::interrupt();
-    });
+    name = getNodeName(location);
   return name.empty() ? "" : "'" + name.str() + "'";
 }
 

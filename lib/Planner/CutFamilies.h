@@ -90,7 +90,7 @@ private:
     layout::DimMap map;
     /// Bytes of all that has one index of the dimension.
     double bytes;
-    /// Whether cuts of the dimension say where most of the loop is to be cut, and the other way round: an end of a
+    /// Whether cuts of the dimension say where most of the loop is to be cut, and the other way round. An end of a
     /// tensor says nothing about its middle.
     bool leads, leadsBack;
   };

@@ -58,8 +58,8 @@ static Value getSource(Value operand) {
   return isPartial(reshard.getOperand()) ? operand : reshard.getOperand();
 }
 
-/// Whether `value`, or what it is a part of, is likely to be in memory anyway: given, no element that is computed for
-/// itself, or read more than once.
+/// Whether `value`, or what it is a part of, is likely to be in memory anyway. It is where it is given, folded, or read
+/// more than once.
 static bool isStored(Value value) {
   auto producer = value.getDefiningOp<DefinitionOpInterface>();
   if (!producer || !value.hasOneUse())
@@ -109,7 +109,7 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
     int64_t moved = getExchangeBytes(operandType, getSharding(source), needed, mesh);
     bytes += moved;
     areStored &= moved == 0 || isStored(source);
-    // What moves for this operation alone does so no more.
+    // Its exchange for this operation alone falls away.
     if (source != operand && operand.hasOneUse()) {
       ofOperands += getExchangeBytes(operandType, getSharding(source), getSharding(operand), mesh);
       isExchanged = true;

@@ -13,11 +13,10 @@
 #include "dovetail/Sharding/SplitFacts.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 using namespace dovetail;
-using layout::DimMap;
 using layout::Interval;
 
 StringRef dovetail::stringifySplitFact(SplitFact fact) {
@@ -40,79 +39,131 @@ StringRef dovetail::stringifySplitFact(SplitFact fact) {
   llvm_unreachable("covered switch");
 }
 
-/// What a loop of so many `iterations` needs, through `map`, of a dimension of `extent` elements beyond its cuts,
-/// wherever these are; none if there are cuts at which that is nothing.
-static std::optional<SplitFact> getMapFact(const DimMap &map, int64_t extent, int64_t iterations) {
-  for (int64_t cut = 1; cut < extent; ++cut) {
-    std::optional<std::vector<int64_t>> followed = map.follow(std::vector<int64_t>{0, cut, extent}, iterations);
-    if (!followed)
-      return SplitFact::Order;
-    auto isHeld = [&](Interval loop, Interval held) {
-      Interval need = map.needClipped(loop, extent);
-      return loop.lo >= loop.hi || need.lo >= need.hi || held.contains(need);
-    };
-    int64_t place = (*followed)[1];
-    if (isHeld({0, place}, {0, cut}) && isHeld({place, iterations}, {cut, extent}))
-      return std::nullopt;
-  }
-  return SplitFact::Halo;
-}
-
 static SplitFact getReductionFact(const Loop &loop) {
   if (!loop.reduction)
     return SplitFact::Parts;
   return *loop.reduction == ReduceKind::Owner ? SplitFact::Owner : SplitFact::Sum;
 }
 
-std::set<SplitFact> dovetail::getSplitFacts(Value value, int64_t dim) {
-  std::set<SplitFact> facts;
-  DenseSet<std::pair<Value, int64_t>> seen;
-  SmallVector<std::pair<Value, int64_t>> worklist = {{value, dim}};
-  while (!worklist.empty()) {
-    auto [current, currentDim] = worklist.pop_back_val();
-    if (!seen.insert({current, currentDim}).second)
-      continue;
-    int64_t extent = cast<RankedTensorType>(current.getType()).getDimSize(currentDim);
-    if (extent <= 1)
-      continue;
-    for (OpOperand &use : current.getUses()) {
-      auto op = dyn_cast<DefinitionOpInterface>(use.getOwner());
-      if (!op)
-        continue;
-      OpRelation relation = op.getRelation();
-      const DimRelation &own = relation.operands[use.getOperandNumber()][currentDim];
-      if (own.loop < 0) {
-        facts.insert(SplitFact::Whole);
-        continue;
-      }
-      const Loop &loop = relation.loops[own.loop];
-      if (loop.isLookup()) {
-        facts.insert(getReductionFact(loop));
-        continue;
-      }
-      switch (loop.kind) {
-      case LoopKind::Reduction:
-        facts.insert(getReductionFact(loop));
-        continue;
-      case LoopKind::Part:
-        facts.insert(SplitFact::Parts);
-        continue;
-      case LoopKind::Whole:
-      case LoopKind::Tap:
-        facts.insert(SplitFact::Whole);
-        continue;
-      case LoopKind::Scan:
-        facts.insert(SplitFact::Carry);
-        break;
-      case LoopKind::Parallel:
-        if (std::optional<SplitFact> fact = getMapFact(own.map, extent, loop.extent))
-          facts.insert(*fact);
-        break;
-      }
-      for (Value result : op->getResults())
-        if (own.loop < cast<RankedTensorType>(result.getType()).getRank())
-          worklist.push_back({result, own.loop});
+namespace {
+/// A dimension of an operand that is cut.
+struct Read {
+  const DimRelation *relation;
+  int64_t extent, cut;
+};
+
+/// Follows a cut of one dimension of a value through its block.
+class Follower {
+public:
+  SplitFacts follow(Value value, int64_t dim, int64_t cut);
+
+private:
+  void visit(DefinitionOpInterface op);
+  /// Where a loop of so many iterations is cut between two ranks, if what is read along it is. Notes what moves then.
+  std::optional<int64_t> cutLoop(Operation *op, int64_t iterations, ArrayRef<Read> reads);
+  void note(SplitFact fact, Operation *op) { facts.try_emplace(fact, op); }
+
+  DenseMap<std::pair<Value, int64_t>, int64_t> cuts;
+  SplitFacts facts;
+};
+} // namespace
+
+std::optional<int64_t> Follower::cutLoop(Operation *op, int64_t iterations, ArrayRef<Read> reads) {
+  // As the largest part of what is read asks for.
+  const Read *first = nullptr;
+  std::optional<int64_t> place;
+  for (const Read &read : reads) {
+    auto followed = read.relation->map.follow(std::vector<int64_t>{0, read.cut, read.extent}, iterations);
+    if (!followed) {
+      note(SplitFact::Order, op);
+    } else if (!first || read.extent > first->extent) {
+      first = &read;
+      place = (*followed)[1];
     }
   }
-  return facts;
+  if (!place)
+    return iterations / 2;
+  for (const Read &read : reads) {
+    for (auto [loop, held] : {std::pair(Interval{0, *place}, Interval{0, read.cut}),
+                              std::pair(Interval{*place, iterations}, Interval{read.cut, read.extent})}) {
+      Interval need = read.relation->map.needClipped(loop, read.extent);
+      if (loop.empty() || need.empty() || held.contains(need))
+        continue;
+      // What lies next to what a rank has are windows' halos.
+      bool isNext = !held.intersect(need).empty() || need.lo == held.hi || need.hi == held.lo;
+      note(isNext && !held.empty() ? SplitFact::Halo : SplitFact::Order, op);
+    }
+  }
+  return place;
+}
+
+void Follower::visit(DefinitionOpInterface op) {
+  OpRelation relation = op.getRelation();
+  std::map<int, SmallVector<Read>> byLoop;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+    for (auto [dim, own] : llvm::enumerate(relation.operands[number])) {
+      auto cut = cuts.find({operand, static_cast<int64_t>(dim)});
+      if (cut == cuts.end())
+        continue;
+      if (own.loop >= 0)
+        byLoop[own.loop].push_back({&own, shape[dim], cut->second});
+      else if (shape[dim] > 1)
+        note(SplitFact::Whole, op);
+    }
+  }
+  for (const auto &[number, reads] : byLoop) {
+    const Loop &loop = relation.loops[number];
+    std::optional<int64_t> place;
+    if (loop.isLookup() || loop.kind == LoopKind::Reduction) {
+      if (loop.extent > 1 || loop.isLookup())
+        note(getReductionFact(loop), op);
+      continue;
+    }
+    switch (loop.kind) {
+    case LoopKind::Part:
+      note(SplitFact::Parts, op);
+      continue;
+    case LoopKind::Whole:
+    case LoopKind::Tap:
+      note(SplitFact::Whole, op);
+      continue;
+    case LoopKind::Scan:
+      note(SplitFact::Carry, op);
+      place = cutLoop(op, loop.extent, reads);
+      break;
+    case LoopKind::Parallel:
+      place = cutLoop(op, loop.extent, reads);
+      break;
+    case LoopKind::Reduction:
+      llvm_unreachable("seen to above");
+    }
+    for (Value result : op->getResults())
+      if (place && number < cast<RankedTensorType>(result.getType()).getRank())
+        cuts.try_emplace({result, number}, *place);
+  }
+}
+
+SplitFacts Follower::follow(Value value, int64_t dim, int64_t cut) {
+  cuts[{value, dim}] = cut;
+  for (Operation &each : *value.getParentBlock())
+    if (auto op = dyn_cast<DefinitionOpInterface>(each))
+      visit(op);
+  return std::move(facts);
+}
+
+SplitFacts dovetail::getSplitFacts(Value value, int64_t dim) {
+  int64_t extent = cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  // Cuts that strides and groups divide need not move what others do.
+  static constexpr int64_t kMultiples[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64};
+  std::optional<SplitFacts> least;
+  for (int64_t multiple : kMultiples) {
+    int64_t cut = extent / 2 / multiple * multiple;
+    if (cut < 1)
+      continue;
+    SplitFacts facts = Follower().follow(value, dim, cut);
+    if (!least || facts.size() < least->size())
+      least = std::move(facts);
+  }
+  return least.value_or(SplitFacts());
 }

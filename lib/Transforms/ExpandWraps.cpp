@@ -27,8 +27,8 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-/// A dimension is repeated at most so many times: each repetition is an operand, and each element of the result is
-/// looked for in one operand after another.
+/// A dimension is repeated at most so many times. Each repetition is an operand, and kernels look for an element in one
+/// operand after another.
 static constexpr int64_t kMaxImages = 8;
 
 /// `value[first ... first + size)` along `dim`; itself if that is all of it.
@@ -59,7 +59,7 @@ static void expand(PadOp op) {
   OpBuilder builder(op);
   Location loc = withoutTensorName(op.getLoc());
   Value value = op.getOperand();
-  // What is cut off, and dimensions that stay as they are.
+  // One pad crops, and continues dimensions that stay as they are.
   SmallVector<int64_t> lows(op.getLow()), highs(op.getHigh());
   for (int64_t dim : dims) {
     lows[dim] = std::min<int64_t>(lows[dim], 0);

@@ -24,8 +24,7 @@ using namespace mlir;
 using namespace dovetail;
 
 namespace {
-/// What is concatenated: whole images of `source`, its last `low` elements before them, and its first `high` elements
-/// and more whole images behind the first one.
+/// A concatenation of `source` with its last `low` elements before it, and `high` elements of it, repeated, behind it.
 struct Wrap {
   Value source;
   int64_t low = 0, high = 0;

@@ -12,6 +12,7 @@
 
 #include "Commands.h"
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Progress.h"
@@ -54,14 +55,26 @@ static const char *getWay(KnownOperator::Way way) {
   llvm_unreachable("covered switch");
 }
 
-/// Adds the inputs of a model to `described`, each with its type and, for each dimension, what moves.
+/// `halo (conv1), sum (head)`: what moves, and the first node because of which it does.
+static std::string describeMoves(const json &facts, const json &nodes) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    auto node = nodes[i].get<std::string>();
+    parts.push_back(facts[i].get<std::string>() + (node.empty() ? "" : " (" + node + ")"));
+  }
+  return parts.empty() ? "nothing" : llvm::join(parts, ", ");
+}
+
+/// Adds the inputs of a model to `described`, each with its type. For each dimension it says what moves, and the nodes
+/// that cause it.
 LogicalResult OperatorsCommand::describe(const std::string &path, mlir::MLIRContext &context, json &described,
                                          Diagnostics &diagnostics) {
   llvm::FailureOr<CompileOptions> options = parseOptions(arguments, diagnostics);
   if (failed(options))
     return llvm::failure();
   Compilation compilation(context, std::move(*options), diagnostics);
-  if (failed(compilation.import(path)))
+  // Ranks compute the simplified graph.
+  if (failed(compilation.import(path)) || failed(compilation.runTo(Phase::Simplify)))
     return llvm::failure();
   mlir::func::FuncOp main = getMain(compilation.getModule());
   json inputs = json::array();
@@ -69,14 +82,21 @@ LogicalResult OperatorsCommand::describe(const std::string &path, mlir::MLIRCont
     auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
     std::string text;
     llvm::raw_string_ostream(text) << type.getElementType();
-    json dims = json::array();
+    json dims = json::array(), causes = json::array();
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      json facts = json::array();
-      for (SplitFact fact : getSplitFacts(argument, dim))
+      json facts = json::array(), nodes = json::array();
+      for (auto [fact, op] : getSplitFacts(argument, dim)) {
         facts.push_back(stringifySplitFact(fact).str());
+        nodes.push_back(getNodeName(op->getLoc()).str());
+      }
       dims.push_back(std::move(facts));
+      causes.push_back(std::move(nodes));
     }
-    inputs.push_back({{"name", name}, {"type", text}, {"shape", type.getShape().vec()}, {"moves", std::move(dims)}});
+    inputs.push_back({{"name", name},
+                      {"type", text},
+                      {"shape", type.getShape().vec()},
+                      {"moves", std::move(dims)},
+                      {"nodes", std::move(causes)}});
   }
   described.push_back({{"model", path}, {"inputs", std::move(inputs)}});
   return llvm::success();
@@ -106,12 +126,10 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
   for (const json &model : described) {
     std::vector<std::vector<std::string>> rows = {{"input", "dimension", "extent", "what moves"}};
     for (const json &input : model["inputs"])
-      for (size_t dim = 0; dim < input["shape"].size(); ++dim) {
-        auto facts = input["moves"][dim].get<std::vector<std::string>>();
+      for (size_t dim = 0; dim < input["shape"].size(); ++dim)
         rows.push_back({input["name"].get<std::string>(), std::to_string(dim),
                         std::to_string(input["shape"][dim].get<int64_t>()),
-                        facts.empty() ? "nothing" : llvm::join(facts, ", ")});
-      }
+                        describeMoves(input["moves"][dim], input["nodes"][dim])});
     llvm::outs() << model["model"].get<std::string>() << "\n" << tools::formatTable(rows);
   }
   return llvm::success();
@@ -120,10 +138,11 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
 void dovetail::addOperatorsCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "operators", "List the ONNX operators that are known, or what moves where inputs of a model are split");
-  command->footer(R"(What moves between ranks where a dimension is split:
+  command->footer(
+      R"(What moves between ranks where a dimension is split in the middle, and the first node that causes it:
   nothing  ranks compute their parts
   halo     elements beyond the cuts
-  order    elements that go to another rank, as a dimension is reversed or repeated
+  order    elements that go to another rank, as a dimension is reversed, joined or repeated
   sum      parts of sums, means, maxima, of the result's extents
   parts    what each rank's terms come to, combined by all
   carry    what running sums come to at each cut

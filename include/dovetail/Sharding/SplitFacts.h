@@ -14,10 +14,10 @@
 #ifndef DOVETAIL_SHARDING_SPLITFACTS_H
 #define DOVETAIL_SHARDING_SPLITFACTS_H
 
-#include "mlir/IR/Value.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <set>
+#include <map>
 
 namespace dovetail {
 
@@ -35,9 +35,13 @@ enum class SplitFact {
 /// `halo`, as documents and tools name it.
 llvm::StringRef stringifySplitFact(SplitFact fact);
 
-/// What moves where dimension `dim` of `value` is split, in all that is computed of it, as long as the dimension can be
-/// followed. Nothing: ranks compute their parts. Graphs are those from before shardings are chosen.
-std::set<SplitFact> getSplitFacts(mlir::Value value, int64_t dim);
+/// Movements, each with the first operation that causes it.
+using SplitFacts = std::map<SplitFact, mlir::Operation *>;
+
+/// Movements where dimension `dim` of `value` is cut in the middle, or near it where strides ask for that. The cut is
+/// followed through all that is computed of the value, as far as it goes. None: ranks compute their parts. Graphs are
+/// those from before shardings are chosen.
+SplitFacts getSplitFacts(mlir::Value value, int64_t dim);
 
 } // namespace dovetail
 

@@ -30,9 +30,9 @@ using IndexBounds = llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>>;
 /// Returns whether it has split any.
 bool splitLoops(mlir::Operation *function, const IndexBounds &bounds);
 
-/// Copies innermost loops in `function` for both sides of branches whose condition is the same in all iterations, such
-/// as which operand of a concatenation along an outer dimension has the row, so that each has straight code. LLVM would
-/// choose between addresses, and gather. Returns whether it has copied any.
+/// Copies innermost loops in `function` for both sides of branches whose condition is the same in all iterations. One
+/// is which operand of a concatenation along an outer dimension has the row. Each copy has straight code, where LLVM
+/// would choose between addresses, and gather. Returns whether it has copied any.
 bool unswitchLoops(mlir::Operation *function);
 
 /// Goes through several iterations of innermost loops of constant ends at once, as many as it takes until what is left

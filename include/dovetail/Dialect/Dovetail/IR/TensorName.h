@@ -31,6 +31,12 @@ inline llvm::StringRef getTensorName(mlir::Location loc) {
   return {};
 }
 
+/// The name of the node of the model for which there is an operation at `loc`; empty if it has none.
+inline llvm::StringRef getNodeName(mlir::Location loc) {
+  auto named = loc->findInstanceOf<mlir::NameLoc>();
+  return named ? named.getName().getValue() : llvm::StringRef();
+}
+
 /// `loc` without the name of a tensor, for another operation of the node.
 inline mlir::Location withoutTensorName(mlir::Location loc) {
   if (auto fused = llvm::dyn_cast<mlir::FusedLocWith<mlir::StringAttr>>(loc))
