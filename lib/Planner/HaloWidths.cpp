@@ -142,6 +142,24 @@ static bool mayWiden(const OpRelation &relation, ShardingAttr result, ArrayRef<D
   return isSplit;
 }
 
+/// Whether on each rank what both have is no more than their hull: there is no gap. An end that wraps around is no
+/// halo.
+static bool meet(DimShardingAttr a, DimShardingAttr b) {
+  if (!a.isSplit() || a.getAxes() != b.getAxes())
+    return true;
+  for (unsigned i = 0, e = a.getNumPieces(); i < e; ++i) {
+    layout::Interval one = a.getPiece(i), other = b.getPiece(i);
+    if (!one.empty() && !other.empty() && one.hull(other).size() > one.size() + other.size())
+      return false;
+  }
+  return true;
+}
+
+static bool meet(ShardingAttr a, ShardingAttr b) {
+  return llvm::all_of(llvm::zip_equal(a.getDims(), b.getDims()),
+                      [](auto dims) { return meet(std::get<0>(dims), std::get<1>(dims)); });
+}
+
 /// Loops in which all ranks have, besides their pieces of `loops`, what is needed. Nothing where that is not split
 /// alike.
 static std::optional<LoopShardings> widen(const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
@@ -151,7 +169,7 @@ static std::optional<LoopShardings> widen(const OpRelation &relation, ArrayRef<D
     // What is not split all ranks compute whole.
     if (!loops[index].isSplit())
       continue;
-    if (need.getAxes() != loops[index].getAxes())
+    if (need.getAxes() != loops[index].getAxes() || !meet(loops[index], need))
       return std::nullopt;
     widened[index] = getHull(loops[index], need);
     if (!widened[index].covers(relation.loops[index].extent))
@@ -330,7 +348,8 @@ void HaloProblem::addEdges(Value value, ArrayRef<OpOperand *> operands) {
       states.insert(end.states.begin(), end.states.end());
     for (size_t i = 0, e = states.size(); i < e; ++i)
       for (size_t j = 0; j < i && states.size() < kMaxForms; ++j)
-        states.insert(getHull(states[i], states[j]));
+        if (meet(states[i], states[j]))
+          states.insert(getHull(states[i], states[j]));
     End form{0, SmallVector<ShardingAttr>(states.begin(), states.end())};
     form.node = graph.addNode(std::vector<double>(states.size(), 0));
     connect(value, source, form);

@@ -47,6 +47,8 @@ static int64_t countImages(int64_t extent, int64_t low, int64_t high) {
 }
 
 static void expand(PadOp op) {
+  if (op.getMode() != PadMode::Wrap)
+    return;
   auto extended = [](int64_t low, int64_t high) { return low > 0 || high > 0; };
   SmallVector<int64_t> dims;
   for (auto [dim, low, high] : llvm::enumerate(op.getLow(), op.getHigh())) {
@@ -54,7 +56,7 @@ static void expand(PadOp op) {
     if (extended(low, high) && countImages(extent, std::max<int64_t>(low, 0), std::max<int64_t>(high, 0)) <= kMaxImages)
       dims.push_back(dim);
   }
-  if (op.getMode() != PadMode::Wrap || dims.empty())
+  if (dims.empty())
     return;
   OpBuilder builder(op);
   Location loc = withoutTensorName(op.getLoc());
