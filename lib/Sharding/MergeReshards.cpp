@@ -35,11 +35,12 @@ struct MergeReshards : dovetail::impl::MergeReshardsBase<MergeReshards> {
     layout::Mesh mesh = meshOp->getMesh();
     llvm::MapVector<Value, SmallVector<ReshardOp>> groups;
     getOperation().walk([&](ReshardOp reshard) { groups[reshard.getOperand()].push_back(reshard); });
-    for (auto &[value, reshards] : groups)
-      merge(value, reshards, mesh);
+    for (const auto &[value, reshards] : groups)
+      merge(reshards, mesh);
   }
 
-  void merge(Value value, ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh);
+  /// Of reshards of one value.
+  void merge(ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh);
 };
 
 } // namespace
@@ -50,8 +51,9 @@ static bool mayHoldMore(ReshardOp reshard) {
   return llvm::all_of(reshard->getUsers(), [](Operation *user) { return isa<DefinitionOpInterface>(user); });
 }
 
-void MergeReshards::merge(Value value, ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh) {
-  auto type = cast<RankedTensorType>(value.getType());
+void MergeReshards::merge(ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh) {
+  // The value itself may have been that of a reshard that is gone.
+  auto type = cast<RankedTensorType>(ReshardOp(reshards.front()).getOperand().getType());
   SmallVector<ReshardOp> alive(reshards);
   for (ReshardOp &small : alive) {
     for (ReshardOp large : alive) {

@@ -14,6 +14,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -64,6 +65,8 @@ private:
   void note(SplitFact fact, Operation *op) { facts.try_emplace(fact, op); }
 
   DenseMap<std::pair<Value, int64_t>, int64_t> cuts;
+  /// The values of these.
+  DenseSet<Value> cutValues;
   SplitFacts facts;
 };
 } // namespace
@@ -98,6 +101,9 @@ std::optional<int64_t> Follower::cutLoop(Operation *op, int64_t iterations, Arra
 }
 
 void Follower::visit(DefinitionOpInterface op) {
+  auto isCut = [&](Value operand) { return cutValues.contains(operand); };
+  if (llvm::none_of(op->getOperands(), isCut))
+    return;
   OpRelation relation = op.getRelation();
   std::map<int, SmallVector<Read>> byLoop;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
@@ -139,17 +145,28 @@ void Follower::visit(DefinitionOpInterface op) {
       llvm_unreachable("seen to above");
     }
     for (Value result : op->getResults())
-      if (place && number < cast<RankedTensorType>(result.getType()).getRank())
+      if (place && number < cast<RankedTensorType>(result.getType()).getRank()) {
         cuts.try_emplace({result, number}, *place);
+        cutValues.insert(result);
+      }
   }
 }
 
 SplitFacts Follower::follow(Value value, int64_t dim, int64_t cut) {
   cuts[{value, dim}] = cut;
+  cutValues.insert(value);
   for (Operation &each : *value.getParentBlock())
     if (auto op = dyn_cast<DefinitionOpInterface>(each))
       visit(op);
   return std::move(facts);
+}
+
+/// Compares by the worst that is in both, as `SplitFact` lists them, then by the next.
+static std::vector<SplitFact> getSeverity(const SplitFacts &facts) {
+  std::vector<SplitFact> severity;
+  for (const auto &[fact, op] : llvm::reverse(facts))
+    severity.push_back(fact);
+  return severity;
 }
 
 SplitFacts dovetail::getSplitFacts(Value value, int64_t dim) {
@@ -157,12 +174,15 @@ SplitFacts dovetail::getSplitFacts(Value value, int64_t dim) {
   // Cuts that strides and groups divide need not move what others do.
   static constexpr int64_t kMultiples[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64};
   std::optional<SplitFacts> least;
+  DenseSet<int64_t> seen;
   for (int64_t multiple : kMultiples) {
     int64_t cut = extent / 2 / multiple * multiple;
     if (cut < 1)
       continue;
+    if (!seen.insert(cut).second)
+      continue;
     SplitFacts facts = Follower().follow(value, dim, cut);
-    if (!least || facts.size() < least->size())
+    if (!least || getSeverity(facts) < getSeverity(*least))
       least = std::move(facts);
   }
   return least.value_or(SplitFacts());

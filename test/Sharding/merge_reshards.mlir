@@ -44,3 +44,27 @@ func.func @gathers(%rows: !pieces, %all: !whole) -> (!pieces, !columns) {
   %1 = dovetail.matmul %all, %columns {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 4, 8}, {}]>} : (!whole, !columns) -> !columns
   return %0, %1 : !pieces, !columns
 }
+
+// A reshard that goes may be what others are of: they are of the one that stays.
+
+!given = tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 2, 8}, {}]>>
+!stated = tensor<8x8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>
+!ends = tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 8}]>>
+!every = tensor<8x8xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+
+// CHECK-LABEL: func.func @chains
+// CHECK: %[[ASKED:.*]] = dovetail.reshard %arg0
+// CHECK-NEXT: %[[ALL:.*]] = dovetail.reshard %[[ASKED]]
+// CHECK-NEXT: dovetail.neg %[[ALL]]
+// CHECK-NEXT: dovetail.exp %[[ALL]]
+// CHECK-NEXT: dovetail.neg %[[ASKED]]
+func.func @chains(%x: !given) -> (!every, !ends, !stated) {
+  %0 = dovetail.reshard %x : !given -> !stated
+  %1 = dovetail.reshard %0 : !stated -> !every
+  %2 = dovetail.neg %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!every) -> !every
+  %3 = dovetail.reshard %0 : !stated -> !ends
+  %4 = dovetail.exp %3 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {"y" : 0, 4, 8}]>} : (!ends) -> !ends
+  %5 = dovetail.reshard %x : !given -> !stated
+  %6 = dovetail.neg %5 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 4, 8}, {}]>} : (!stated) -> !stated
+  return %2, %4, %6 : !every, !ends, !stated
+}

@@ -21,7 +21,7 @@
 
 namespace dovetail {
 
-/// What moves between ranks.
+/// What moves between ranks; the worse comes later.
 enum class SplitFact {
   Halo,  ///< Elements beyond the cuts, which windows read.
   Order, ///< Elements that go to another rank, as a dimension is reversed, cut off or repeated.
