@@ -13,7 +13,6 @@
 #include "GraphMatch.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Transforms/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_JOINWRAPS
@@ -156,19 +155,24 @@ static void concatFirst(ConcatOp op, const Wrap &wrap) {
 namespace {
 struct JoinWraps : dovetail::impl::JoinWrapsBase<JoinWraps> {
   void runOnOperation() override {
-    if (getOperation().isDeclaration())
-      return;
-    Block &block = getOperation().getBody().front();
-    for (ConcatOp op : llvm::to_vector(block.getOps<ConcatOp>()))
+    SmallVector<ConcatOp> concats;
+    getOperation()->walk([&](ConcatOp op) { concats.push_back(op); });
+    // Those that are read come before those that read them.
+    for (ConcatOp op : concats)
       if (std::optional<Wrap> wrap = getWrap(op)) {
         if (isSplit(op, static_cast<int64_t>(op.getAxis())))
           concatFirst(op, *wrap);
         else
           join(op, *wrap);
       }
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isa<ConcatOp, SliceOp, PadOp>(op) && op.use_empty())
-        op.erase();
+    SmallVector<Operation *> left;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<ConcatOp, SliceOp, PadOp>(op))
+        left.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(left))
+      if (op->use_empty())
+        op->erase();
   }
 };
 } // namespace

@@ -203,7 +203,7 @@ def ExpandWraps : Pass<"dovetail-expand-wraps"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
-def JoinWraps : Pass<"dovetail-join-wraps", "::mlir::func::FuncOp"> {
+def JoinWraps : Pass<"dovetail-join-wraps"> {
   let summary = "Make concatenations of a tensor with its own ends padding again";
   let description = [{
     What `dovetail-expand-wraps` makes of padding that wraps around is for ranks that divide the dimension. Where none
