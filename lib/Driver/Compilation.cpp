@@ -20,6 +20,9 @@
 #include "dovetail/Driver/Planning.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
+#include "dovetail/Planner/Passes.h"
+#include "dovetail/Sharding/ShardingUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -140,6 +143,7 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
 
 LogicalResult Compilation::settleOptions() {
   CompileOptions given = options;
+  memoryLimits = options.memory;
   if (options.autoRanks) {
     FailureOr<layout::Mesh> mesh = chooseMesh(*this, diagnostics);
     if (failed(mesh))
@@ -183,6 +187,83 @@ LogicalResult Compilation::autotune(CompileOptions &tuned) {
   return success();
 }
 
+LogicalResult Compilation::runPasses(Phase phase, const CompileOptions &tuned, std::vector<PassTime> &passTimes) {
+  PassManager passes(&context);
+  passes.addInstrumentation(std::make_unique<PassTimer>(passTimes));
+  addPasses(phase, tuned, passes);
+  return passes.run(*module);
+}
+
+/// The departures of a function, if there is a way to follow all that is stated.
+static DictionaryAttr getAvoidable(func::FuncOp function) {
+  auto departures = function->getAttrOfType<DictionaryAttr>(kDeparturesAttrName);
+  return departures && departures.get("followed") ? departures : DictionaryAttr();
+}
+
+LogicalResult Compilation::propagate(std::vector<PassTime> &passTimes) {
+  bool mayDepart = options.comparesDepartures && options.objective == Objective::Time && options.follow > 0 &&
+                   options.follow < 1 && (!options.shards.empty() || !options.sizes.empty());
+  OwningOpRef<ModuleOp> before = mayDepart ? module->clone() : ModuleOp();
+  std::vector<Diagnostic> said;
+  auto run = [&] {
+    Diagnostics::Held held(said, context);
+    return runPasses(Phase::Propagate, options, passTimes);
+  };
+  LogicalResult result = run();
+  if (succeeded(result) && before && llvm::any_of(getDefinitions(*module), getAvoidable))
+    compareDepartures(std::move(before), said, passTimes);
+  diagnostics.print(said, getPhaseExitCode(Phase::Propagate));
+  for (auto function : getDefinitions(*module))
+    if (auto departures = dyn_cast_or_null<DictionaryAttr>(function->removeAttr(kDeparturesAttrName)))
+      emitDepartures(departures);
+  return result;
+}
+
+void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Diagnostic> &said,
+                                    std::vector<PassTime> &passTimes) {
+  Progress::show("plan without departures");
+  Diagnostics quiet(llvm::nulls());
+  CompileOptions strict = options;
+  strict.follow = 1;
+  Compilation following(context, std::move(strict), quiet);
+  following.module = std::move(before);
+  std::vector<Diagnostic> saidOfFollowing;
+  {
+    Diagnostics::Held held(saidOfFollowing, context);
+    if (failed(following.runPasses(Phase::Propagate, following.options, passTimes)))
+      return;
+  }
+  auto simulate = [&](Compilation &split) {
+    CompileOptions copied = split.options;
+    copied.autotuneThreads = 0;
+    Compilation copy = split.fork(std::move(copied), quiet);
+    copy.done = Phase::Propagate;
+    return tryProgram(copy, *options.cluster, /*estimatesMemory=*/!memoryLimits.empty());
+  };
+  std::optional<PredictedRun> departed = simulate(*this), followed = simulate(following);
+  if (!departed || !followed)
+    return;
+  // Departures do not help ranks that lack memory either way.
+  bool fits = llvm::all_of(llvm::enumerate(memoryLimits), [&](const auto &entry) {
+    auto rank = static_cast<int>(entry.index());
+    return static_cast<double>(followed->getMemory(rank)) <=
+           std::max(entry.value(), static_cast<double>(departed->getMemory(rank)));
+  });
+  double seconds = departed->simulation.getSeconds(), followedSeconds = followed->simulation.getSeconds();
+  if (fits && seconds > (1 - options.follow) * followedSeconds) {
+    module = std::move(following.module);
+    said = std::move(saidOfFollowing);
+    return;
+  }
+  std::string gain = fits ? describeGain(seconds, followedSeconds) : describeMissingWay();
+  for (auto function : getDefinitions(*module))
+    if (DictionaryAttr departures = getAvoidable(function)) {
+      NamedAttrList entries(departures);
+      entries.set("gain", StringAttr::get(&context, gain));
+      function->setAttr(kDeparturesAttrName, entries.getDictionary(&context));
+    }
+}
+
 LogicalResult Compilation::runPhase(Phase phase) {
   Progress::show(getPhaseName(phase));
   Instant begin;
@@ -194,10 +275,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
     return failure();
   Diagnostics::Scope scope(diagnostics, context, getPhaseExitCode(phase));
   std::vector<PassTime> passTimes;
-  PassManager passes(&context);
-  passes.addInstrumentation(std::make_unique<PassTimer>(passTimes));
-  addPasses(phase, tuned, passes);
-  if (failed(passes.run(*module))) {
+  if (failed(phase == Phase::Propagate ? propagate(passTimes) : runPasses(phase, tuned, passTimes))) {
     if (diagnostics.getExitCode() == ExitCode::Ok)
       return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) + " failed without saying why");
     return failure();

@@ -78,3 +78,14 @@ Diagnostics::Scope::Scope(Diagnostics &diagnostics, MLIRContext &context, ExitCo
         diagnostics.print(diagnostic, this->code);
         return success();
       }) {}
+
+Diagnostics::Held::Held(std::vector<Diagnostic> &list, MLIRContext &context)
+    : handler(&context, [&list](Diagnostic &diagnostic) {
+        list.push_back(std::move(diagnostic));
+        return success();
+      }) {}
+
+void Diagnostics::print(ArrayRef<Diagnostic> list, ExitCode code) {
+  for (const Diagnostic &diagnostic : list)
+    print(diagnostic, code);
+}

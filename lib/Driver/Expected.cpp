@@ -38,9 +38,17 @@ std::optional<Expected> dovetail::tryOptions(Compilation &compilation, CompileOp
   options.memory.clear();
   options.comparesMemory = false;
   options.explain = false;
-  options.advises = options.comparesShares = false;
+  options.advises = options.comparesShares = options.comparesDepartures = false;
   Compilation copy = compilation.fork(std::move(options), quiet);
   if (failed(copy.runTo(Phase::Propagate)))
     return std::nullopt;
   return getExpected(copy.getModule());
+}
+
+std::optional<PredictedRun> dovetail::tryProgram(Compilation &copy, const Cluster &cluster, bool estimatesMemory) {
+  Diagnostics quiet(llvm::nulls());
+  if (failed(copy.runTo(Phase::Lower)))
+    return std::nullopt;
+  llvm::FailureOr<PredictedRun> run = predictRun(copy, cluster, /*threads=*/1, quiet, estimatesMemory);
+  return succeeded(run) ? std::optional(std::move(*run)) : std::nullopt;
 }

@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_DRIVER_EXPECTED_H
 
 #include "dovetail/Driver/Compilation.h"
+#include "dovetail/Driver/Prediction.h"
 
 namespace dovetail {
 
@@ -41,6 +42,9 @@ Expected getExpected(mlir::ModuleOp module);
 
 /// With these options; nothing if they are refused. `compilation` is at the end of the phase simplify and stays there.
 std::optional<Expected> tryOptions(Compilation &compilation, CompileOptions options);
+
+/// A program that is lowered and simulated; nothing if it is refused.
+std::optional<PredictedRun> tryProgram(Compilation &copy, const Cluster &cluster, bool estimatesMemory);
 
 } // namespace dovetail
 

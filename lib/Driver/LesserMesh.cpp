@@ -99,27 +99,17 @@ static std::vector<std::vector<int>> getFasterRanks(llvm::ArrayRef<double> work)
   return result;
 }
 
-/// A program that is lowered and simulated; nothing if it is refused. Memory is estimated where it is limited.
-static std::optional<PredictedRun> tryProgram(Compilation &copy, const Cluster &cluster) {
-  llvm::raw_null_ostream nowhere;
-  Diagnostics quiet(nowhere);
-  // Settled by then.
-  bool isLimited = !copy.getOptions().memory.empty();
-  if (failed(copy.runTo(Phase::Lower)))
-    return std::nullopt;
-  FailureOr<PredictedRun> run = predictRun(copy, cluster, /*threads=*/1, quiet, /*estimatesMemory=*/isLimited);
-  return succeeded(run) ? std::optional(std::move(*run)) : std::nullopt;
-}
-
-/// The same with options.
-static std::optional<PredictedRun> tryProgram(Compilation &simplified, CompileOptions options) {
+/// `tryProgram` of a copy with options.
+static std::optional<PredictedRun> simulate(Compilation &simplified, CompileOptions options) {
   llvm::raw_null_ostream nowhere;
   Diagnostics quiet(nowhere);
   options.explain = options.advises = options.mustFit = false;
   options.autotuneThreads = 0;
   std::shared_ptr<const Cluster> cluster = options.cluster;
   Compilation copy = simplified.fork(std::move(options), quiet);
-  return tryProgram(copy, *cluster);
+  // Settled by then.
+  bool isLimited = !copy.getOptions().memory.empty();
+  return tryProgram(copy, *cluster, isLimited);
 }
 
 /// How many times as long as the average of all that have work each kind of rank is busy in a run that was simulated.
@@ -145,7 +135,7 @@ static std::vector<double> correct(const PredictedRun &run, llvm::ArrayRef<doubl
 
 void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chosen) {
   CompileOptions options = chosen;
-  options.comparesShares = false;
+  options.comparesShares = options.comparesDepartures = false;
   options.memory.clear();
   std::vector<double> work = findWork(simplified);
   std::vector<std::vector<int>> faster = getFasterRanks(work);
@@ -161,14 +151,14 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
     chosen.mostShares = options.mostShares;
     chosen.slowness = options.slowness;
   };
-  std::optional<PredictedRun> run = tryProgram(simplified, options);
+  std::optional<PredictedRun> run = simulate(simplified, options);
   if (!run)
     return;
   take(*run);
   // Ranks that are busy for longer than others have too much.
   options.slowness = correct(*run, work);
   if (*llvm::max_element(options.slowness) > kMuchSlower * *llvm::min_element(options.slowness))
-    if ((run = tryProgram(simplified, options)))
+    if ((run = simulate(simplified, options)))
       take(*run);
   options.slowness = chosen.slowness;
   std::optional<Expected> all = tryOptions(simplified, options);
@@ -183,7 +173,7 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
     std::optional<Expected> some = tryOptions(simplified, options);
     // Of what is expected to take as long the others have nothing already.
     if (some && some->seconds != all->seconds && some->seconds <= kWorthTrying * all->seconds)
-      if ((run = tryProgram(simplified, options)))
+      if ((run = simulate(simplified, options)))
         take(*run);
     options.mostShares = chosen.mostShares;
   }
@@ -290,8 +280,8 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
   if (!best)
     return std::nullopt;
   // Estimates of the planner are not predictions for programs.
-  std::optional<PredictedRun> lesser =
-      split ? tryProgram(*split, *best->options.cluster) : tryProgram(simplified, best->options);
+  std::optional<PredictedRun> lesser = split ? tryProgram(*split, *best->options.cluster, /*estimatesMemory=*/false)
+                                             : simulate(simplified, best->options);
   FailureOr<PredictedRun> own = predictRun(lowered, *options.cluster, /*threads=*/1, quiet, /*estimatesMemory=*/false);
   if (!lesser || failed(own))
     return std::nullopt;

@@ -122,12 +122,12 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:
-    passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
-                                          llvm::to_vector(options.mostShares), llvm::to_vector(options.slowness),
-                                          options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
-                                          getTransportKind(options.target->getName()), options.searchWork,
-                                          options.explain, options.following, options.follow, options.shardingsSeed},
-                                         getCluster(options)));
+    passes.addPass(createChooseShardings(
+        {options.objective, std::llround(options.plannerMemory.value_or(0)), llvm::to_vector(options.mostShares),
+         llvm::to_vector(options.slowness), options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
+         getTransportKind(options.target->getName()), options.searchWork, options.explain, options.following,
+         options.follow, options.comparesDepartures, options.shardingsSeed},
+        getCluster(options)));
     break;
   case Phase::Partition:
     passes.addNestedPass<func::FuncOp>(createJoinWraps());

@@ -497,7 +497,7 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   Objective objective = options.objective;
   options.memory.clear();
   options.explain = false;
-  options.advises = options.comparesShares = false;
+  options.advises = options.comparesShares = options.comparesDepartures = false;
   options.comparesMemory = false;
   FailureOr<Attempt> first = make(options);
   if (failed(first))
@@ -505,6 +505,7 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   auto accept = [&](const Attempt &attempt) {
     CompileOptions accepted = attempt.options;
     accepted.explain = compilation.getOptions().explain;
+    accepted.comparesDepartures = compilation.getOptions().comparesDepartures;
     return accepted;
   };
   if (objective == Objective::Memory && options.mesh.numRanks() > 1) {

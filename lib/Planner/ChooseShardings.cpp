@@ -364,28 +364,53 @@ static std::string describe(const Move &move) {
   return text + "; ranks receive " + formatBytes(move.bytes) + " for that";
 }
 
-/// Says where what is stated does not hold any more, though it could, and what that gains.
-static void emitDepartures(const ShardingAssignment &assignment) {
+std::string dovetail::describeGain(double seconds, double followedSeconds) {
+  return llvm::formatv("all is expected to take {0:f3} ms, {1:f1} % less than {2:f3} ms with --follow 100",
+                       1e3 * seconds, 100 * (1 - seconds / followedSeconds), 1e3 * followedSeconds)
+      .str();
+}
+
+std::string dovetail::describeMissingWay() {
+  return "no other way was found to do all that is asked for, with the memory that there is";
+}
+
+/// Where what is stated does not hold any more, though it could, and what that gains; null if it does everywhere.
+static DictionaryAttr describeDepartures(const ShardingAssignment &assignment, MLIRContext *context) {
   if (assignment.departures.empty())
-    return;
-  double seconds = assignment.expected.seconds;
-  std::string gain = "no other way was found to do all that is asked for, with the memory that there is";
-  if (std::optional<double> followed = assignment.followedSeconds)
-    gain = llvm::formatv("all is expected to take {0:f3} ms, {1:f1} % less than {2:f3} ms with --follow 100",
-                         1e3 * seconds, 100 * (1 - seconds / *followed), 1e3 * *followed)
-               .str();
+    return {};
+  Builder builder(context);
+  SmallVector<Attribute> moves;
+  auto add = [&](const Move &move, StringRef more) {
+    std::string text = std::string("the split that is asked for ") + (move.isHeld ? "ends: " : "begins: ") +
+                       describe(move) + more.str();
+    moves.push_back(builder.getDictionaryAttr({builder.getNamedAttr("location", LocationAttr(move.value.getLoc())),
+                                               builder.getNamedAttr("text", builder.getStringAttr(text))}));
+  };
   const Move *largest = &assignment.departures.front();
   for (const Move &move : assignment.departures)
     if (move.bytes > largest->bytes)
       largest = &move;
-  auto describeEnd = [](const Move &move) {
-    return move.isHeld ? "the split that is asked for ends: " : "the split that is asked for begins: ";
-  };
   size_t others = assignment.departures.size() - 1;
-  std::string more = others == 0 ? "" : llvm::formatv("; so it is at {0} more places (--remarks)", others).str();
-  emitWarning(largest->value.getLoc(), describeEnd(*largest)) << describe(*largest) << more << "; " << gain;
+  add(*largest, others == 0 ? "" : llvm::formatv("; so it is at {0} more places (--remarks)", others).str());
   for (const Move &move : assignment.departures)
-    emitRemark(move.value.getLoc(), describeEnd(move)) << describe(move) << "; " << gain;
+    add(move, "");
+  std::optional<double> followed = assignment.followedSeconds;
+  std::string gain = followed ? describeGain(assignment.expected.seconds, *followed) : describeMissingWay();
+  NamedAttrList departures;
+  departures.set("moves", builder.getArrayAttr(moves));
+  departures.set("gain", builder.getStringAttr(gain));
+  if (followed)
+    departures.set("followed", builder.getF64FloatAttr(*followed));
+  return departures.getDictionary(context);
+}
+
+void dovetail::emitDepartures(DictionaryAttr departures) {
+  StringRef gain = departures.getAs<StringAttr>("gain").getValue();
+  for (auto [index, move] : llvm::enumerate(departures.getAs<ArrayAttr>("moves").getAsRange<DictionaryAttr>())) {
+    Location location = move.getAs<LocationAttr>("location");
+    (index == 0 ? emitWarning(location) : emitRemark(location))
+        << move.getAs<StringAttr>("text").getValue() << "; " << gain;
+  }
 }
 
 /// Says what does not follow what is stated, as it cannot.
@@ -506,7 +531,12 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
     if (failed(assignment))
       return failure();
     emitGap(function, *assignment, goal);
-    emitDepartures(*assignment);
+    if (DictionaryAttr departures = describeDepartures(*assignment, &getContext())) {
+      if (defersDepartures)
+        function->setAttr(kDeparturesAttrName, departures);
+      else
+        emitDepartures(departures);
+    }
     emitChanges(*assignment);
     emitEnd(*assignment);
     emitUnaligned(*assignment);

@@ -5,6 +5,7 @@ Bytes and memory that are expected are counted here from the cuts alone.
 """
 
 import json
+import re
 
 import numpy as np
 import onnx
@@ -249,6 +250,51 @@ def test_what_is_said(tmp_path, name):
         assert text in line
     last = next(step for step in reversed(plan["steps"]) if step["kind"] in ("convolution", "winograd"))
     assert split is None or f"y:{split}" in last["writes"][0]["sharding"]
+
+
+def _wrapped(layers):
+    """Convolutions of a ring: what the planner expects of the ends differs from what programs take."""
+    weights = {f"w{i}": np.ones((8, 8, 3, 3), np.float32) for i in range(layers)}
+    pads = numpy_helper.from_array(np.array([0, 0, 1, 1] * 2, np.int64), "pads")
+    nodes, tensor = [], "x"
+    for i in range(layers):
+        nodes += [
+            helper.make_node("Pad", [tensor, "pads"], [f"p{i}"], mode="wrap"),
+            helper.make_node("Conv", [f"p{i}", f"w{i}"], [f"c{i}"]),
+            helper.make_node("Relu", [f"c{i}"], [f"r{i}"]),
+        ]
+        tensor = f"r{i}"
+    model = _model(nodes, {"x": [1, 8, 64, 64]}, {tensor: [1, 8, 64, 64]}, weights)
+    model.graph.initializer.append(pads)
+    model.opset_import[0].version = 19
+    return model
+
+
+def _predict(folder, model, partition, *flags):
+    """Milliseconds that `plan` predicts, and what it says."""
+    onnx.save(model, folder / "m.onnx")
+    command = [tool("dovetail"), "plan", folder / "m.onnx", "--json", folder / "plan.json"]
+    code, _, messages = call([*command, *partition.flags(), *flags])
+    assert code == 0, messages
+    return 1e3 * json.loads((folder / "plan.json").read_text())["seconds"], messages
+
+
+@pytest.mark.parametrize(
+    "model, sizes",
+    [(_chain(1), {"x": [100, 56, 50, 50]}), (_chain(1), {"x": [0, 256, 0, 0]}), (_wrapped(20), {})],
+    ids=["uneven", "one rank", "wrapped"],
+)
+def test_gains_are_true(tmp_path, model, sizes):
+    """What a departure is said to gain is what programs with and without it are predicted to take."""
+    partition = _flags({"x": ROW}, sizes)
+    own, messages = _predict(tmp_path, model, partition)
+    followed, _ = _predict(tmp_path, model, partition, "--follow", "100")
+    said = re.search(r"take ([0-9.]+) ms, ([0-9.]+) % less than ([0-9.]+) ms", messages)
+    assert (own, messages) == (followed, "") if not said else own <= 0.9 * followed
+    assert bool(said) == bool(sizes)
+    if said:
+        actual = [own, 100 * (1 - own / followed), followed]
+        np.testing.assert_allclose([float(number) for number in said.groups()], actual, rtol=0.02)
 
 
 def test_never_departs(tmp_path):

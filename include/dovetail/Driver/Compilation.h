@@ -96,6 +96,13 @@ private:
   llvm::LogicalResult autotune(CompileOptions &tuned);
   llvm::LogicalResult import(llvm::StringRef name, llvm::function_ref<ImportResult()> import);
   llvm::LogicalResult runPhase(Phase phase);
+  llvm::LogicalResult runPasses(Phase phase, const CompileOptions &tuned, std::vector<PassTime> &passTimes);
+  /// Runs the passes of the phase propagate, and says what they do once it is settled.
+  llvm::LogicalResult propagate(std::vector<PassTime> &passTimes);
+  /// Takes a plan that follows all that is stated, of the module `before`, if programs tell that departures do not save
+  /// enough. `said` is what is said of the plan.
+  void compareDepartures(mlir::OwningOpRef<mlir::ModuleOp> before, std::vector<mlir::Diagnostic> &said,
+                         std::vector<PassTime> &passTimes);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();
   /// Says, after the phase lower, where fewer ranks are predicted to be faster.
@@ -113,6 +120,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<std::string> externalFiles, missingFiles;
   std::optional<Phase> done;
+  /// Bytes of each rank as the user says, which are settled in `options`.
+  std::vector<double> memoryLimits;
   ProgramCode code;
   std::vector<PhaseTime> times;
   /// As it was at the end of the phase simplify, and how long the planner expects it to take as it is split.

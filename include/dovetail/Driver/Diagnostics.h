@@ -20,6 +20,8 @@
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <vector>
+
 namespace dovetail {
 
 /// Prints messages as lines such as `dovetail: error: node 'conv1': ...` and remembers the exit code that the first
@@ -49,6 +51,17 @@ public:
     ExitCode code;
     mlir::ScopedDiagnosticHandler handler;
   };
+
+  /// While it lives, diagnostics of `context` are kept in `list`, for `print`.
+  class Held {
+  public:
+    Held(std::vector<mlir::Diagnostic> &list, mlir::MLIRContext &context);
+
+  private:
+    mlir::ScopedDiagnosticHandler handler;
+  };
+  /// Prints diagnostics as messages, errors with `code`.
+  void print(llvm::ArrayRef<mlir::Diagnostic> list, ExitCode code);
 
   /// While it lives, warnings and remarks are left out.
   class ErrorsOnly {

@@ -98,6 +98,8 @@ struct CompileOptions {
   std::optional<bool> gathersAhead;
   /// Whether, where devices differ, programs are made to see whether slow ones had better have nothing.
   bool comparesShares = true;
+  /// Whether, where the planner leaves what is stated, programs are made to see whether that saves enough.
+  bool comparesDepartures = true;
   /// Whether it is said where fewer ranks are predicted to be faster.
   bool advises = false;
   /// How many ranks a mesh is to have that the compiler makes; `mesh` is not one of the user's then.

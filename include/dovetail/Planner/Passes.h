@@ -19,11 +19,24 @@
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
+#include <string>
 
 namespace dovetail {
 
 /// The attribute of a function that says what is expected of how it is split.
 inline constexpr llvm::StringLiteral kExpectationAttrName = "dovetail.expected";
+
+/// The attribute of a function that says where it leaves what is stated. It has `moves`, each with a `location` and a
+/// `text`; the first one is to warn of. It has `gain`, a text, and `followed` if there is a way to follow all: the
+/// estimated seconds of that.
+inline constexpr llvm::StringLiteral kDeparturesAttrName = "dovetail.departures";
+
+/// Says what departures gain.
+std::string describeGain(double seconds, double followedSeconds);
+/// The same where all can only be followed with more memory, if at all.
+std::string describeMissingWay();
+/// Says the departures that an attribute lists.
+void emitDepartures(mlir::DictionaryAttr departures);
 
 #define GEN_PASS_DECL
 #include "dovetail/Planner/Passes.h.inc"

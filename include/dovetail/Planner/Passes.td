@@ -62,6 +62,8 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                           clEnumValN(::dovetail::Following::Evenly, "evenly", "divide that where it moves nothing"))}]>,
                  Option<"follow", "follow", "double", "0.0",
                         "With objective=time, the share of all time that an operation has to save to be split otherwise than what it reads is stated to be">,
+                 Option<"defersDepartures", "defers-departures", "bool", "false",
+                        "Write departures from what is stated to functions, as `dovetail.departures`, instead of saying them">,
                  Option<"seed", "seed", "uint64_t", "0",
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }
