@@ -16,6 +16,7 @@
 
 #include "dovetail/Layout/Cuts.h"
 
+#include <array>
 #include <cmath>
 #include <queue>
 
@@ -515,6 +516,26 @@ void CutFamilies::findFamilies(ArrayRef<StringAttr> axes, std::vector<SmallVecto
   }
 }
 
+bool CutFamilies::isUnaligned(const Link &link, ArrayRef<int64_t> held, ArrayRef<int64_t> loop) const {
+  int64_t step = link.map.getNum();
+  double missing = getMissing(link, held, loop);
+  if (missing == 0)
+    return false;
+  // Windows wider than a step may lack as much wherever cuts are.
+  return llvm::any_of(std::array<int64_t, 2>{0, step - 1}, [&](int64_t up) {
+    std::vector<int64_t> aligned(held);
+    for (int64_t &cut : aligned)
+      if (cut < extents[link.held])
+        cut = std::min((cut + up) / step * step, extents[link.held]);
+    // Fewer ranks with anything say nothing of where to cut.
+    for (size_t i = 0; i + 1 < held.size(); ++i)
+      if (held[i] < held[i + 1] && aligned[i] == aligned[i + 1])
+        return false;
+    auto followed = follow(link, /*isHeld=*/true, aligned);
+    return followed && getMissing(link, aligned, *followed) < missing;
+  });
+}
+
 std::vector<CutFamilies::Unaligned> CutFamilies::findUnaligned(ArrayRef<StringAttr> axes) const {
   std::vector<Unaligned> found;
   for (const auto &[place, list] : given)
@@ -528,8 +549,7 @@ std::vector<CutFamilies::Unaligned> CutFamilies::findUnaligned(ArrayRef<StringAt
         if (held == family.end() || !family.contains(link.loop) || link.map.getKind() != layout::DimMap::Kind::Affine ||
             link.map.getDen() != 1 || link.map.getNum() <= 1)
           return false;
-        return llvm::any_of(held->second.cuts,
-                            [&](int64_t cut) { return cut % link.map.getNum() != 0 && cut < extents[link.held]; });
+        return isUnaligned(link, held->second.cuts, family.find(link.loop)->second.cuts);
       });
       if (unaligned != links.end())
         found.push_back({unaligned->loop, unaligned->map.getNum()});

@@ -72,7 +72,8 @@ public:
   void stateOpen(unsigned place, llvm::ArrayRef<mlir::StringAttr> axes);
   /// The axes over which something is stated to be split together.
   llvm::ArrayRef<llvm::SmallVector<mlir::StringAttr>> getStatedAxes() const { return statedAxes; }
-  /// A loop that steps over a dimension whose stated cuts, or those that follow them, lie between its steps.
+  /// A loop that steps over a dimension whose stated cuts, or those that follow them, lie between its steps. Ranks lack
+  /// more for that.
   struct Unaligned {
     unsigned loop;
     int64_t step;
@@ -130,6 +131,8 @@ private:
                                              llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Bytes that ranks lack of what they read through a link, if both its sides are cut so.
   double getMissing(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
+  /// Whether ranks lack less if cuts of the dimension are moved to the next steps before or after them.
+  bool isUnaligned(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
   /// What a family takes: work of the slowest ranks, and bytes that do not lie where they are read, as seconds.
   double getCost(const Family &family) const;
   /// The best families of each of these seeds, and what they take of connected places.
