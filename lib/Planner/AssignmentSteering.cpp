@@ -372,7 +372,8 @@ void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, Sha
         Splits loops = place ? getLoops(op, solution.options[sources[op->getResult(0)].node]) : Splits{0, {}};
         if (!place || loop < *place || loop >= *place + loops.dims.size() || !getCourse(loops, axes).isExact)
           continue;
-        assignment.unaligned.push_back({op, step});
+        if (llvm::none_of(assignment.unaligned, [&](const auto &known) { return known.first == op; }))
+          assignment.unaligned.push_back({op, step});
       }
   // One request cannot contradict itself.
   if (requests.arguments.size() + requests.results.size() + requests.loops.size() + requests.outputs.size() < 2)

@@ -364,6 +364,17 @@ static std::string describe(const Move &move) {
   return text + "; ranks receive " + formatBytes(move.bytes) + " for that";
 }
 
+/// A warning about one of several places says how many others there are.
+static std::string countOthers(size_t others) {
+  if (others == 0)
+    return "";
+  return llvm::formatv("; so it is at {0} more place{1} (--remarks)", others, others == 1 ? "" : "s").str();
+}
+
+static const Move &getLargest(ArrayRef<Move> moves) {
+  return *llvm::max_element(moves, [](const Move &a, const Move &b) { return a.bytes < b.bytes; });
+}
+
 std::string dovetail::describeGain(double seconds, double followedSeconds) {
   return llvm::formatv("all is expected to take {0:f3} ms, {1:f1} % less than {2:f3} ms with --follow 100",
                        1e3 * seconds, 100 * (1 - seconds / followedSeconds), 1e3 * followedSeconds)
@@ -386,12 +397,7 @@ static DictionaryAttr describeDepartures(const ShardingAssignment &assignment, M
     moves.push_back(builder.getDictionaryAttr({builder.getNamedAttr("location", LocationAttr(move.value.getLoc())),
                                                builder.getNamedAttr("text", builder.getStringAttr(text))}));
   };
-  const Move *largest = &assignment.departures.front();
-  for (const Move &move : assignment.departures)
-    if (move.bytes > largest->bytes)
-      largest = &move;
-  size_t others = assignment.departures.size() - 1;
-  add(*largest, others == 0 ? "" : llvm::formatv("; so it is at {0} more places (--remarks)", others).str());
+  add(getLargest(assignment.departures), countOthers(assignment.departures.size() - 1));
   for (const Move &move : assignment.departures)
     add(move, "");
   std::optional<double> followed = assignment.followedSeconds;
@@ -432,16 +438,31 @@ static void emitEnd(const ShardingAssignment &assignment) {
 
 /// Says where stated sizes do not go together with strides.
 static void emitUnaligned(const ShardingAssignment &assignment) {
-  for (auto [op, step] : assignment.unaligned)
-    emitWarning(op->getLoc(), "the sizes that are asked for cut between the steps of ")
-        << (getName(op->getLoc()).empty() ? "an operation" : getName(op->getLoc())) << ", which are " << step
-        << " apart: results are exact, but ranks exchange more than with cuts at multiples of " << step << " there";
+  auto describe = [](std::pair<Operation *, int64_t> entry) {
+    auto [op, step] = entry;
+    std::string name = getName(op->getLoc());
+    return "the sizes that are asked for cut between the steps of " + (name.empty() ? "an operation" : name) +
+           llvm::formatv(", which are {0} apart: results are exact, but ranks exchange more than with cuts at "
+                         "multiples of {0} there",
+                         step)
+               .str();
+  };
+  for (auto [index, entry] : llvm::enumerate(assignment.unaligned)) {
+    if (index == 0)
+      emitWarning(entry.first->getLoc()) << describe(entry) << countOthers(assignment.unaligned.size() - 1);
+    emitRemark(entry.first->getLoc()) << describe(entry);
+  }
 }
 
 /// Says where what is stated of one tensor gives way to what is stated of another one.
 static void emitChanges(const ShardingAssignment &assignment) {
+  if (assignment.changes.empty())
+    return;
+  const Move &largest = getLargest(assignment.changes);
+  StringRef what = "from one split that is asked for to another one: ";
+  emitWarning(largest.value.getLoc(), what) << describe(largest) << countOthers(assignment.changes.size() - 1);
   for (const Move &move : assignment.changes)
-    emitWarning(move.value.getLoc(), "from one split that is asked for to another one: ") << describe(move);
+    emitRemark(move.value.getLoc(), what) << describe(move);
 }
 
 /// Says which operations cuts that are stated make slow.

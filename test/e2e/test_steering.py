@@ -51,7 +51,7 @@ def _product(rows, depth, columns):
 
 def _convolution(extent, kernel, stride):
     weights = np.random.default_rng(0).integers(-3, 4, (8, 8, kernel, kernel)).astype(np.float32)
-    pads = [(kernel - stride) // 2] * 2 + [(kernel - stride + 1) // 2] * 2
+    pads = [max(kernel - stride, 0) // 2] * 2 + [max(kernel - stride + 1, 0) // 2] * 2
     node = helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride, stride], pads=pads)
     shape, result = [1, 8, extent, extent], [1, 8, extent // stride, extent // stride]
     return _model([node], {"x": shape}, {"z": result}, {"w": weights})
@@ -213,6 +213,22 @@ def _chain(stride):
     return _model(nodes, {"x": [1, 64, 256, 256]}, {"z": [1, 64, extent, extent]}, weights)
 
 
+def _branches(count):
+    """Convolutions of one tensor."""
+    nodes = [helper.make_node("Conv", ["x", "w"], [f"z{i}"]) for i in range(count)]
+    shape = [1, 64, 256, 256]
+    results = {f"z{i}": shape for i in range(count)}
+    return _model(nodes, {"x": shape}, results, {"w": np.ones((64, 64, 1, 1), np.float32)})
+
+
+def _stepping():
+    """Convolutions of two tensors, which step over them as wide as they are."""
+    names = {"x": "z0", "y": "z1"}
+    nodes = [helper.make_node("Conv", [name, "w"], [result], strides=[2, 2]) for name, result in names.items()]
+    inputs, results = (dict.fromkeys(part, [1, 64, n, n]) for part, n in ((names, 256), (names.values(), 128)))
+    return _model(nodes, inputs, results, {"w": np.ones((64, 64, 2, 2), np.float32)})
+
+
 ROW = "_,_,y,_"
 MILD = [66, 62, 65, 63]
 #: Model, request, what is said, and how the second convolution is split.
@@ -228,13 +244,28 @@ SAYINGS = {
         ["the split that is asked for begins"],
         "64+64+64+64",
     ),
-    "unaligned": (_chain(2), {"x": ROW}, {"x": [65, 63, 65, 63]}, ["multiples of 2"], None),
+    "steps of wide windows": (_chain(2), {"x": ROW}, {"x": [65, 63, 65, 63]}, [], None),
+    "unaligned": (_convolution(256, 2, 2), {"x": ROW}, {"x": [65, 63, 65, 63]}, ["multiples of 2"], None),
     "contradiction": (
         _chain(1),
         {"x": ROW, "z": ROW},
         {"x": MILD, "z": MILD[::-1]},
         ["from one split that is asked for to another one: tensor 'z'"],
         "66+62+65+63",
+    ),
+    "three contradictions": (
+        _branches(3),
+        {"x": ROW, **{f"z{i}": ROW for i in range(3)}},
+        {"x": MILD, **{f"z{i}": MILD[::-1] for i in range(3)}},
+        ["so it is at 2 more places (--remarks)"],
+        None,
+    ),
+    "two strides": (
+        _stepping(),
+        {"x": ROW, "y": ROW},
+        {"x": [65, 63, 65, 63], "y": [63, 65, 63, 65]},
+        ["; so it is at 1 more place (--remarks)"],
+        None,
     ),
     "batch of one": (_chain(1), {"x": "y,_,_,_"}, {"x": [0, 1, 0, 0]}, ["regardless of what is asked for"], None),
 }
@@ -250,6 +281,23 @@ def test_what_is_said(tmp_path, name):
         assert text in line
     last = next(step for step in reversed(plan["steps"]) if step["kind"] in ("convolution", "winograd"))
     assert split is None or f"y:{split}" in last["writes"][0]["sharding"]
+
+
+@pytest.mark.parametrize("kernel, stride", [(1, 2), (2, 2), (3, 2), (4, 2), (5, 2), (3, 4), (4, 4), (5, 4)])
+@pytest.mark.parametrize("first", [65, 67])
+def test_steps_that_do_not_fit(tmp_path, kernel, stride, first):
+    """It is said if and only if cuts at the steps before or after the given ones move fewer bytes."""
+    model = _convolution(256, kernel, stride)
+
+    def compile_at(cut):
+        cuts = [0, cut, 128, 192, 256]
+        partition = _flags({"x": ROW}, {"x": np.diff(cuts).tolist()})
+        plan, messages = _compile(tmp_path, model, partition, "--follow", "100")
+        return _moved(plan), messages
+
+    moved, messages = compile_at(first)
+    aligned = {first // stride * stride, -(-first // stride) * stride}
+    assert ("multiples of" in messages) == (moved > min(compile_at(cut)[0] for cut in aligned)), messages
 
 
 def _wrapped(layers):
