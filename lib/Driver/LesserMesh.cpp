@@ -27,6 +27,8 @@ using llvm::FailureOr;
 static constexpr double kWorthSaying = 0.95;
 /// Of unequal devices, what is expected to take at most so many times as long as all together is made to see.
 static constexpr double kWorthTrying = 1.25;
+/// The same of following the inputs alone, as that leaves out what estimates know least of.
+static constexpr double kWorthFollowing = 2;
 /// Ranks that are busy for so little of the time have nothing.
 static constexpr double kLittleBusy = 0.1;
 /// Kinds of ranks that differ by less are busy for as long.
@@ -137,9 +139,11 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
   CompileOptions options = chosen;
   options.comparesShares = options.comparesDepartures = false;
   options.memory.clear();
+  if (options.mesh.numAxes() != 1)
+    return;
   std::vector<double> work = findWork(simplified);
   std::vector<std::vector<int>> faster = getFasterRanks(work);
-  if (options.mesh.numAxes() != 1 || faster.empty())
+  if (faster.empty())
     return;
   double least = std::numeric_limits<double>::infinity();
   // If it is faster than all before.
@@ -150,6 +154,7 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
     least = seconds;
     chosen.mostShares = options.mostShares;
     chosen.slowness = options.slowness;
+    chosen.follow = options.follow;
   };
   std::optional<PredictedRun> run = simulate(simplified, options);
   if (!run)
@@ -164,7 +169,19 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
   std::optional<Expected> all = tryOptions(simplified, options);
   if (!all)
     return;
-  for (llvm::ArrayRef<int> ranks : llvm::ArrayRef(faster).take_front(kMaxTries)) {
+  if (!options.shards.empty() && options.follow < 1) {
+    options.follow = 1;
+    std::optional<Expected> following = tryOptions(simplified, options);
+    if (following && following->seconds != all->seconds && following->seconds <= kWorthFollowing * all->seconds)
+      if ((run = simulate(simplified, options)))
+        take(*run);
+    options.follow = chosen.follow;
+  }
+  // Of several that are as fast, one alone exchanges nothing.
+  faster.resize(std::min(faster.size(), kMaxTries));
+  if (std::vector<int> one = {static_cast<int>(llvm::min_element(work) - work.begin())}; one != faster.back())
+    faster.push_back(one);
+  for (llvm::ArrayRef<int> ranks : faster) {
     if (getLeast(work, ranks) > kWorthTrying * all->seconds)
       continue;
     options.mostShares.assign(work.size(), 0);

@@ -133,7 +133,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addNestedPass<func::FuncOp>(createJoinWraps());
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
-    passes.addPass(createHoistReshards());
+    passes.addPass(createHoistReshards({options.objective, /*cluster=*/"", getTransportKind(options.target->getName())},
+                                       getCluster(options)));
     if (options.halos != Where::Never)
       passes.addPass(createWidenHalos({options.objective, /*cluster=*/"", getTransportKind(options.target->getName()),
                                        options.halos == Where::Always, options.shardingsSeed},

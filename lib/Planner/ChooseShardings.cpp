@@ -509,9 +509,9 @@ static void emitIdle(func::FuncOp function, const ShardingAssignment &assignment
     if (last > first)
       ranks += (last == first + 1 ? ", " : " to ") + std::to_string(last);
   }
-  function.emitWarning("these ranks idle, as ")
-      << (areEqual ? "no operation is split into so many parts"
-                   : "nothing is expected to be done sooner if they have a part of it")
+  function.emitWarning("these ranks ")
+      << (areEqual ? "idle, as no operation is split into so many parts"
+                   : "have no part of the work, as nothing is expected to be done sooner if they have")
       << ": " << ranks;
 }
 

@@ -139,6 +139,46 @@ def test_no_cuts_by_hand_are_better(models, tmp_path, seed):
     assert not differences(actual, expected)
 
 
+def _padded_layers(folder, mode, channels, layers=8):
+    """Convolutions of which each reads what all have, if rows are not divided, as ends of its input are brought to it."""
+    weights = np.full((channels, channels, 3, 3), 0.01, np.float32)
+    nodes = []
+    for i in range(layers):
+        nodes.append(helper.make_node("Pad", [f"v{i}", "pads"], [f"p{i}"], mode=mode))
+        nodes.append(helper.make_node("Conv", [f"p{i}", "w"], [f"c{i}"]))
+        nodes.append(helper.make_node("Relu", [f"c{i}"], [f"v{i + 1}"]))
+    shape = [1, channels, 32, 32]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("v0", f"v{layers}")]
+    tensors = [
+        helper.make_tensor("w", TensorProto.FLOAT, weights.shape, weights.flatten()),
+        helper.make_tensor("pads", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1]),
+    ]
+    graph = helper.make_graph(nodes, "layers", values[:1], values[1:], tensors)
+    path = folder / f"{mode}{channels}.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9), path)
+    return path
+
+
+@pytest.mark.parametrize("mode, channels", [("wrap", 2), ("wrap", 8), ("reflect", 2)])
+@pytest.mark.parametrize("shard", [[], ["--shard", "v0=_,_,y,_"]], ids=["free", "rows"])
+def test_a_slow_rank_holds_up_nobody(tmp_path, mode, channels, shard):
+    """Nor does it repeat what others do: fewer ranks, or rows alone, are no faster. Who has no part does nothing."""
+    model = _padded_layers(tmp_path, mode, channels)
+    fast, slow, slowest = (each | {"serial_share": 0} for each in (FAST, _device(1 / 2, 1 / 10), _device(1e-3, 1e-3)))
+    cluster = _cluster(tmp_path, fast, slow, slowest, fast)
+    plan, messages = _plan(tmp_path, model, "--mesh", "y=4", "--cluster", cluster, *shard)
+    for first, last in re.findall(r"(\d+)(?: to (\d+))?(?=, |$)", "".join(re.findall(r"no part.*: (.*)", messages))):
+        for rank in range(int(first), int(last or first) + 1):
+            seconds = plan["ranks"][rank]["seconds"]
+            assert seconds["products"] + seconds["elements"] + seconds["copies"] == 0, messages
+    others = [["--mesh", "y=4", "--cluster", cluster, *shard, "--follow", "100"]]
+    for some in ([fast, fast], [fast]):
+        lesser = tmp_path / str(len(some))
+        lesser.mkdir()
+        others.append(["--mesh", f"y={len(some)}", "--cluster", _cluster(lesser, *some), *shard])
+    assert plan["seconds"] <= 1.05 * min(_seconds(tmp_path, model, *flags) for flags in others)
+
+
 def _advice(messages):
     """Seconds and mesh of fewer ranks, then of what there is; nothing if nothing is said."""
     found = re.findall(r"fewer ranks are predicted to be faster: (.*)", messages)

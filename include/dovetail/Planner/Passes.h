@@ -46,6 +46,7 @@ std::unique_ptr<mlir::Pass> createChooseShardings(ChooseShardingsOptions options
                                                   std::shared_ptr<const Cluster> cluster);
 std::unique_ptr<mlir::Pass> createDivideCalls(DivideCallsOptions options, std::shared_ptr<const Cluster> cluster);
 std::unique_ptr<mlir::Pass> createSplitLaunches(SplitLaunchesOptions options, std::shared_ptr<const Cluster> cluster);
+std::unique_ptr<mlir::Pass> createHoistReshards(HoistReshardsOptions options, std::shared_ptr<const Cluster> cluster);
 std::unique_ptr<mlir::Pass> createWidenHalos(WidenHalosOptions options, std::shared_ptr<const Cluster> cluster);
 std::unique_ptr<mlir::Pass> createChooseAlgorithms(ChooseAlgorithmsOptions options,
                                                    std::shared_ptr<const Cluster> cluster);

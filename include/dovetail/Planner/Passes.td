@@ -68,6 +68,18 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];
 }
 
+def HoistReshards : Pass<"dovetail-hoist-reshards", "::mlir::ModuleOp"> {
+  let summary = "Move reshards to where fewer bytes are sent";
+  let description = [{
+    Where an operation without reductions is cheap to compute and its operands are smaller than its result (broadcasts,
+    casts to wider types, ...), ranks exchange its operands in place of its result, and each computes what
+    it needs: its loops become those of the reshard, windows that overlap included.
+
+    Of unequal devices, none may then compute for longer than the exchange saves, unless bytes are what is to be least.
+  }];
+  let options = [ObjectiveOption<"Time">, clusterOption, transportOption];
+}
+
 def WidenHalos : Pass<"dovetail-widen-halos", "::mlir::ModuleOp"> {
   let summary = "Exchange wider halos less often";
   let description = [{

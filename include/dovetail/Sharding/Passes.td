@@ -20,15 +20,6 @@ def Partition : Pass<"dovetail-partition", "::mlir::ModuleOp"> {
   }];
 }
 
-def HoistReshards : Pass<"dovetail-hoist-reshards", "::mlir::ModuleOp"> {
-  let summary = "Move reshards to where fewer bytes are sent";
-  let description = [{
-    Where an operation without reductions is cheap to compute and its operands are smaller than its result (broadcasts,
-    casts to wider types, ...), ranks exchange its operands in place of its result, and each computes what
-    it needs: its loops become those of the reshard, windows that overlap included.
-  }];
-}
-
 def MergeReshards : Pass<"dovetail-merge-reshards", "::mlir::ModuleOp"> {
   let summary = "Share reshards of a value among its users";
   let description = [{

@@ -10,15 +10,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "dovetail/Sharding/Passes.h"
-#include "dovetail/Sharding/ShardingUtils.h"
+#include "ExchangeCosts.h"
+#include "PassCluster.h"
+#include "WorkModel.h"
+
+#include "dovetail/Planner/Passes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_HOISTRESHARDS
-#include "dovetail/Sharding/Passes.h.inc"
+#include "dovetail/Planner/Passes.h.inc"
 } // namespace dovetail
 
 using namespace mlir;
@@ -27,6 +29,12 @@ using namespace dovetail;
 namespace {
 
 struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
+  using HoistReshardsBase::HoistReshardsBase;
+  HoistReshards(HoistReshardsOptions options, std::shared_ptr<const Cluster> found)
+      : HoistReshardsBase(std::move(options)), found(std::move(found)) {}
+
+  LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
+
   void runOnOperation() override {
     FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
     if (failed(meshOp))
@@ -35,6 +43,12 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
       return;
     mesh = meshOp->getMesh();
     meshName = FlatSymbolRefAttr::get(*meshOp);
+    if (!found->isUniform() && objective != Objective::Bytes) {
+      costs = std::make_shared<ExchangeCosts>(mesh, *found, transport);
+      constants.clear();
+      for (auto function : getDefinitions(getOperation()))
+        constants.insert_range(getConstantValues(function));
+    }
     // Each step up leaves one reshard less at that place, so this ends.
     SmallVector<ReshardOp> worklist;
     getOperation().walk([&](ReshardOp reshard) { worklist.push_back(reshard); });
@@ -42,13 +56,31 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
       hoist(worklist.pop_back_val(), worklist);
   }
 
-  void hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist);
+  /// A value that is brought from one sharding to another one.
+  struct Move {
+    Value value;
+    ShardingAttr held, needed;
+  };
 
+  void hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist);
+  /// Whether it takes the slowest rank longer to compute `loops` of `op` after `moves` than what it has to now.
+  bool takesLonger(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
+                   ArrayRef<Move> moves, ArrayRef<Move> formerMoves);
+
+  std::shared_ptr<const Cluster> found;
   layout::Mesh mesh;
+  /// Where devices differ.
+  std::shared_ptr<ExchangeCosts> costs;
+  DenseSet<Value> constants;
   FlatSymbolRefAttr meshName;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> dovetail::createHoistReshards(HoistReshardsOptions options,
+                                                    std::shared_ptr<const Cluster> cluster) {
+  return std::make_unique<HoistReshards>(std::move(options), std::move(cluster));
+}
 
 /// What ranks would have to be sent: the value itself, or what a reshard made it from.
 static Value getSource(Value operand) {
@@ -72,6 +104,23 @@ static bool isStored(Value value) {
   }
   Definition definition = producer.getDefinition();
   return definition.isFold || definition.writes || definition.scan || !definition.lines.empty();
+}
+
+bool HoistReshards::takesLonger(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
+                                ArrayRef<Move> moves, ArrayRef<Move> formerMoves) {
+  std::optional<LoopShardings> formerLoops = readLoopShardings(op);
+  if (!formerLoops)
+    return false;
+  WorkModel work(op, relation, constants);
+  auto getSeconds = [&](ArrayRef<DimShardingAttr> some, ArrayRef<Move> exchanges) {
+    double seconds = work.getSeconds(*found, mesh, some);
+    for (const auto &[value, held, needed] : exchanges)
+      // What has no sharding all ranks have.
+      if (auto cost = held ? costs->get(cast<RankedTensorType>(value.getType()), held, needed) : std::nullopt)
+        seconds += cost->seconds;
+    return seconds;
+  };
+  return getSeconds(loops, moves) > getSeconds(*formerLoops, formerMoves);
 }
 
 void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist) {
@@ -99,6 +148,7 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   int64_t bytes = 0, own = getExchangeBytes(type, held, wanted, mesh), ofOperands = 0;
   bool isExchanged = false, areStored = true;
   SmallVector<std::pair<Value, ShardingAttr>> operands;
+  SmallVector<Move> moves, formerMoves = {{reshard.getOperand(), held, wanted}};
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     Value source = getSource(operand);
     auto operandType = cast<RankedTensorType>(source.getType());
@@ -108,16 +158,22 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
     operands.push_back({source, needed});
     int64_t moved = getExchangeBytes(operandType, getSharding(source), needed, mesh);
     bytes += moved;
+    if (moved > 0)
+      moves.push_back({source, getSharding(source), needed});
     areStored &= moved == 0 || isStored(source);
     // Its exchange for this operation alone falls away.
     if (source != operand && operand.hasOneUse()) {
       ofOperands += getExchangeBytes(operandType, getSharding(source), getSharding(operand), mesh);
       isExchanged = true;
+      formerMoves.push_back({source, getSharding(source), getSharding(operand)});
     }
   }
   // Where what is stored is exchanged anyway, one exchange of as many bytes does for both, and nobody has to store what
   // is between them.
   if (isExchanged && areStored ? bytes > own + ofOperands : bytes >= own)
+    return;
+  // That computing costs less than the transfer holds for equal devices.
+  if (costs && takesLonger(op, relation, loops, moves, formerMoves))
     return;
 
   OpBuilder builder(op);
