@@ -255,7 +255,7 @@ void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Di
     said = std::move(saidOfFollowing);
     return;
   }
-  std::string gain = fits ? describeGain(seconds, followedSeconds) : describeMissingWay();
+  std::string gain = fits ? describeGain(seconds, followedSeconds) : describeShortage(seconds, followedSeconds);
   for (auto function : getDefinitions(*module))
     if (DictionaryAttr departures = getAvoidable(function)) {
       NamedAttrList entries(departures);

@@ -381,8 +381,11 @@ std::string dovetail::describeGain(double seconds, double followedSeconds) {
       .str();
 }
 
-std::string dovetail::describeMissingWay() {
-  return "no other way was found to do all that is asked for, with the memory that there is";
+std::string dovetail::describeShortage(double seconds, double followedSeconds) {
+  return llvm::formatv("all is expected to take {0:f3} ms; a plan that follows all, in {1:f3} ms, takes more memory "
+                       "than there is",
+                       1e3 * seconds, 1e3 * followedSeconds)
+      .str();
 }
 
 /// Where what is stated does not hold any more, though it could, and what that gains; null if it does everywhere.
@@ -401,7 +404,9 @@ static DictionaryAttr describeDepartures(const ShardingAssignment &assignment, M
   for (const Move &move : assignment.departures)
     add(move, "");
   std::optional<double> followed = assignment.followedSeconds;
-  std::string gain = followed ? describeGain(assignment.expected.seconds, *followed) : describeMissingWay();
+  std::string gain = "no other way was found to do all that is asked for, with the memory that there is";
+  if (followed)
+    gain = describeGain(assignment.expected.seconds, *followed);
   NamedAttrList departures;
   departures.set("moves", builder.getArrayAttr(moves));
   departures.set("gain", builder.getStringAttr(gain));

@@ -33,8 +33,8 @@ inline constexpr llvm::StringLiteral kDeparturesAttrName = "dovetail.departures"
 
 /// Says what departures gain.
 std::string describeGain(double seconds, double followedSeconds);
-/// The same where all can only be followed with more memory, if at all.
-std::string describeMissingWay();
+/// The same where the plan that follows all does not fit.
+std::string describeShortage(double seconds, double followedSeconds);
 /// Says the departures that an attribute lists.
 void emitDepartures(mlir::DictionaryAttr departures);
 
