@@ -35,6 +35,10 @@
 using namespace mlir;
 using namespace dovetail;
 
+/// A look at fewer ranks takes no longer than this share of the processor time of the phases before, or so many
+/// seconds.
+static constexpr double kMostLook = 0.7, kShortLook = 0.5;
+
 static double getSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -58,6 +62,17 @@ struct Compilation::Instant {
   /// What it has taken until now.
   PhaseTime getTime(Phase phase) const {
     return {phase, getSeconds() - seconds, getPeakBytes(), getProcessorSeconds() - processorSeconds};
+  }
+  /// The same, beside the phase.
+  PhaseTime getTimeAside(Phase phase, StringRef name) const {
+    PhaseTime time = getTime(phase);
+    time.aside = name;
+    return time;
+  }
+  /// Leaves out what was done since.
+  void skip(const PhaseTime &time) {
+    seconds += time.seconds;
+    processorSeconds += time.processorSeconds;
   }
 };
 
@@ -141,7 +156,7 @@ LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResul
   return finishPhase(Phase::Import, begin);
 }
 
-LogicalResult Compilation::settleOptions() {
+LogicalResult Compilation::settleOptions(Instant &begin) {
   CompileOptions given = options;
   memoryLimits = options.memory;
   if (options.autoRanks) {
@@ -157,8 +172,12 @@ LogicalResult Compilation::settleOptions() {
     given.autoRanks.reset();
     simplified = std::make_unique<Compilation>(fork(std::move(given)));
   }
-  if (options.comparesShares && !isDecided && options.objective == Objective::Time && !options.cluster->isUniform())
+  if (options.comparesShares && !isDecided && options.objective == Objective::Time && !options.cluster->isUniform()) {
+    Instant own;
     divideAmongUnequal(*this, options);
+    times.push_back(own.getTimeAside(Phase::Propagate, "shares"));
+    begin.skip(times.back());
+  }
   if (!options.memory.empty() || (options.objective == Objective::Memory && options.comparesMemory && !isDecided)) {
     FailureOr<CompileOptions> fitting = fitMemory(*this, diagnostics);
     if (failed(fitting))
@@ -268,7 +287,8 @@ LogicalResult Compilation::runPhase(Phase phase) {
   Progress::show(getPhaseName(phase));
   Instant begin;
   // Only what is left after simplification can be named in requests.
-  if (phase == Phase::Propagate && (failed(settleOptions()) || failed(attachRequests(*module, options, diagnostics))))
+  if (phase == Phase::Propagate &&
+      (failed(settleOptions(begin)) || failed(attachRequests(*module, options, diagnostics))))
     return failure();
   CompileOptions tuned = options;
   if (phase == Phase::Lower && failed(autotune(tuned)))
@@ -292,7 +312,20 @@ LogicalResult Compilation::runPhase(Phase phase) {
 void Compilation::adviseMesh() {
   std::unique_ptr<Compilation> before = std::move(simplified);
   Progress::show("fewer ranks");
-  if (std::optional<LesserMesh> lesser = findLesserMesh(*before, *this, expectedSeconds))
+  Instant begin;
+  double all = 0, split = 0, made = 0;
+  for (const PhaseTime &time : times) {
+    if (!time.aside.empty())
+      continue;
+    all += time.processorSeconds;
+    (time.phase == Phase::Propagate ? split : made) += time.phase >= Phase::Propagate ? time.processorSeconds : 0;
+  }
+  double most = std::max(kShortLook, kMostLook * all);
+  auto mayTake = [&](double seconds) { return begin.getTime(Phase::Lower).processorSeconds + seconds <= most; };
+  std::optional<LesserMesh> lesser =
+      findLesserMesh(*before, *this, expectedSeconds, [&] { return mayTake(split); }, [&] { return mayTake(made); });
+  times.push_back(begin.getTimeAside(Phase::Lower, "advice"));
+  if (lesser)
     diagnostics.warning("fewer ranks are predicted to be faster: " + lesser->describe(options.mesh));
 }
 

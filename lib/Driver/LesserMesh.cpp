@@ -48,8 +48,8 @@ std::string LesserMesh::describe(const layout::Mesh &own) const {
   return text + ", and " + formatSeconds(ownSeconds) + " with '--mesh " + formatMesh(own) + "'";
 }
 
-/// Of each rank, what all work takes its device; empty if that is not known.
-static std::vector<double> findWork(Compilation &simplified) {
+/// Of each rank, what all work takes its device; empty if that is not known, or `maySplit` says that there is no time.
+static std::vector<double> findWork(Compilation &simplified, llvm::function_ref<bool()> maySplit) {
   const CompileOptions &options = simplified.getOptions();
   std::vector<std::pair<Device, double>> known;
   std::vector<double> work;
@@ -59,7 +59,7 @@ static std::vector<double> findWork(Compilation &simplified) {
     device.memoryBytes = 0;
     auto same = llvm::find_if(known, [&](const auto &entry) { return entry.first == device; });
     if (same == known.end()) {
-      if (known.size() == kMaxKinds)
+      if (known.size() == kMaxKinds || !maySplit())
         return {};
       CompileOptions single = options;
       single.mesh = CompileOptions().mesh;
@@ -141,7 +141,10 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
   options.memory.clear();
   if (options.mesh.numAxes() != 1)
     return;
-  std::vector<double> work = findWork(simplified);
+  // The program must not depend on how fast this machine is.
+  std::vector<double> work = findWork(simplified, [] { return true; });
+  if (work.empty())
+    return;
   std::vector<std::vector<int>> faster = getFasterRanks(work);
   if (faster.empty())
     return;
@@ -203,7 +206,8 @@ public:
   LesserMeshFinder(Compilation &simplified, double expectedSeconds)
       : simplified(simplified), options(simplified.getOptions()), expectedSeconds(expectedSeconds) {}
 
-  std::optional<LesserMesh> find(Compilation &lowered);
+  std::optional<LesserMesh> find(Compilation &lowered, llvm::function_ref<bool()> maySplit,
+                                 llvm::function_ref<bool()> mayMake);
 
 private:
   struct Candidate {
@@ -264,8 +268,9 @@ void LesserMeshFinder::addCandidates() {
     }
 }
 
-std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
-  work = findWork(simplified);
+std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::function_ref<bool()> maySplit,
+                                                 llvm::function_ref<bool()> mayMake) {
+  work = findWork(simplified, maySplit);
   if (work.empty())
     return std::nullopt;
   addCandidates();
@@ -277,6 +282,8 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
   bool goesOn = options.cluster->isUniform() && options.memory.empty();
   double least = (options.cluster->isUniform() ? kWorthSaying : kWorthTrying) * expectedSeconds;
   for (Candidate &candidate : llvm::MutableArrayRef(candidates).take_front(kMaxTries)) {
+    if (!maySplit())
+      break;
     std::optional<Expected> expected;
     std::unique_ptr<Compilation> copy;
     if (goesOn) {
@@ -294,7 +301,7 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
     best = &candidate;
     split = std::move(copy);
   }
-  if (!best)
+  if (!best || !mayMake())
     return std::nullopt;
   // Estimates of the planner are not predictions for programs.
   std::optional<PredictedRun> lesser = split ? tryProgram(*split, *best->options.cluster, /*estimatesMemory=*/false)
@@ -312,6 +319,7 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered) {
 }
 
 std::optional<LesserMesh> dovetail::findLesserMesh(Compilation &simplified, Compilation &lowered,
-                                                   double expectedSeconds) {
-  return LesserMeshFinder(simplified, expectedSeconds).find(lowered);
+                                                   double expectedSeconds, llvm::function_ref<bool()> maySplit,
+                                                   llvm::function_ref<bool()> mayMake) {
+  return LesserMeshFinder(simplified, expectedSeconds).find(lowered, maySplit, mayMake);
 }

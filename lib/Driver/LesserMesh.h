@@ -40,8 +40,10 @@ struct LesserMesh {
 /// user's. `lowered` is at the end of the phase lower. `expectedSeconds`: the planner's estimate for that.
 ///
 /// Most are left out before anything is tried: where all work on fewer ranks takes longer, as even as it may be
-/// divided.
-std::optional<LesserMesh> findLesserMesh(Compilation &simplified, Compilation &lowered, double expectedSeconds);
+/// divided. `maySplit` and `mayMake`: whether there is time to split another program, and to make one of what is split.
+/// Nothing if there is not.
+std::optional<LesserMesh> findLesserMesh(Compilation &simplified, Compilation &lowered, double expectedSeconds,
+                                         llvm::function_ref<bool()> maySplit, llvm::function_ref<bool()> mayMake);
 
 } // namespace dovetail
 

@@ -203,7 +203,7 @@ LogicalResult dovetail::writeReport(StringRef artifact, llvm::ArrayRef<PhaseTime
     return diagnostics.error(ExitCode::Internal, std::string(description.status().message()));
   json report = json::parse(*description);
   for (const PhaseTime &time : times) {
-    json &phase = report["phases"].emplace_back(json{{"name", getPhaseName(time.phase).str()},
+    json &phase = report["phases"].emplace_back(json{{"name", time.getName().str()},
                                                      {"seconds", time.seconds},
                                                      {"processor_seconds", time.processorSeconds},
                                                      {"peak_bytes", time.peakBytes},

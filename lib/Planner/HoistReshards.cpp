@@ -82,7 +82,7 @@ std::unique_ptr<Pass> dovetail::createHoistReshards(HoistReshardsOptions options
   return std::make_unique<HoistReshards>(std::move(options), std::move(cluster));
 }
 
-/// What ranks would have to be sent: the value itself, or what a reshard made it from.
+/// The value that ranks would have to be sent: `operand`, or what a reshard made it from.
 static Value getSource(Value operand) {
   auto reshard = operand.getDefiningOp<ReshardOp>();
   if (!reshard)
@@ -115,7 +115,7 @@ bool HoistReshards::takesLonger(DefinitionOpInterface op, const OpRelation &rela
   auto getSeconds = [&](ArrayRef<DimShardingAttr> some, ArrayRef<Move> exchanges) {
     double seconds = work.getSeconds(*found, mesh, some);
     for (const auto &[value, held, needed] : exchanges)
-      // What has no sharding all ranks have.
+      // All ranks have a value without a sharding.
       if (auto cost = held ? costs->get(cast<RankedTensorType>(value.getType()), held, needed) : std::nullopt)
         seconds += cost->seconds;
     return seconds;
@@ -127,7 +127,7 @@ void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklis
   auto op = reshard.getOperand().getDefiningOp<DefinitionOpInterface>();
   if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
     return;
-  // What is computed on more than one rank must cost less than its transfer, and be what its operands say.
+  // To compute it on more than one rank must cost less than its transfer, and give what its operands say.
   if (!op.isCheapElement() || !isPure(op))
     return;
   auto type = cast<RankedTensorType>(reshard.getOperand().getType());

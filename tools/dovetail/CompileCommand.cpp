@@ -81,7 +81,7 @@ static void printTimes(llvm::ArrayRef<PhaseTime> times, llvm::raw_ostream &os) {
   for (const PhaseTime &time : times) {
     total += time.seconds;
     processor += time.processorSeconds;
-    os << llvm::format("  %-10s %8.3f s  %8.3f s   %7.1f MiB\n", getPhaseName(time.phase).data(), time.seconds,
+    os << llvm::format("  %-10s %8.3f s  %8.3f s   %7.1f MiB\n", time.getName().str().c_str(), time.seconds,
                        time.processorSeconds, time.peakBytes / 1048576.0);
   }
   os << llvm::format("  %-10s %8.3f s  %8.3f s\n", "total", total, processor);

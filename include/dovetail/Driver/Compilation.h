@@ -47,6 +47,10 @@ struct PhaseTime {
   double processorSeconds;
   /// In the order in which they first ran. Phases do work outside of passes, too, such as machine code.
   std::vector<PassTime> passes = {};
+  /// The name of work on copies beside the phase, which counts by itself; empty for the phase.
+  llvm::StringRef aside = {};
+
+  llvm::StringRef getName() const { return aside.empty() ? getPhaseName(phase) : aside; }
 };
 
 /// Takes one model through the phases. Errors are reported to `diagnostics`; after one, nothing more can be done. Not
@@ -90,8 +94,8 @@ public:
 private:
   struct Instant;
 
-  /// Settles what options leave open about meshes and memory.
-  llvm::LogicalResult settleOptions();
+  /// Settles what options leave open about meshes and memory. `begin` is put off by work that counts by itself.
+  llvm::LogicalResult settleOptions(Instant &begin);
   /// Measures what they want measured; what is then to be decided so goes into `tuned`, a copy of them.
   llvm::LogicalResult autotune(CompileOptions &tuned);
   llvm::LogicalResult import(llvm::StringRef name, llvm::function_ref<ImportResult()> import);
