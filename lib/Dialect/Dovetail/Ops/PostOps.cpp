@@ -53,7 +53,11 @@ MaybePostOp HardSwishOp::getPostOp(unsigned) { return plain(PostOpKind::HardSwis
 MaybePostOp GeluOp::getPostOp(unsigned) {
   return plain(getApproximate() == "tanh" ? PostOpKind::GeluTanh : PostOpKind::Gelu);
 }
-MaybePostOp LeakyReluOp::getPostOp(unsigned) { return with(PostOpKind::LeakyRelu, getAlpha().convertToFloat()); }
+MaybePostOp LeakyReluOp::getPostOp(unsigned) {
+  float alpha = getAlpha().convertToFloat();
+  // Minus infinity times zero is NaN, which libraries make zero.
+  return alpha != 0 ? MaybePostOp(with(PostOpKind::LeakyRelu, alpha)) : std::nullopt;
+}
 MaybePostOp EluOp::getPostOp(unsigned) { return with(PostOpKind::Elu, getAlpha().convertToFloat()); }
 MaybePostOp SwishOp::getPostOp(unsigned) { return with(PostOpKind::Swish, getAlpha().convertToFloat()); }
 MaybePostOp HardSigmoidOp::getPostOp(unsigned) {
