@@ -21,13 +21,16 @@ FUNCTIONS = {
     "clip-above": ("Clip", (0.5, 0.75), {}),
     "hard-sigmoid": ("HardSigmoid", (), {"alpha": 0.3, "beta": 0.4}),
     "leaky-relu": ("LeakyRelu", (), {"alpha": 0.2}),
+    # Infinity times zero is NaN.
+    "flat-relu": ("LeakyRelu", (), {"alpha": 0.0}),
     "sigmoid": ("Sigmoid", (), {}),
     "tanh": ("Tanh", (), {}),
     "hard-swish": ("HardSwish", (), {}),
     "elu": ("Elu", (), {}),
 }
-#: What a call's result goes through before the function: nothing, a bias, and tensors of other calls.
-FORMS = ("plain", "bias", "add", "multiply", "twice")
+#: What a call's result goes through before the function: nothing, a bias, tensors of other calls, and functions that
+#: make numbers of infinities, with a tensor added to the result.
+FORMS = ("plain", "bias", "add", "multiply", "twice", "chain", "chain-add")
 CHANNELS = 16
 KINDS = ("conv", "1x1", "depthwise", "groups", "tiles", "transposed", "matmul", "gemm", "batched")
 #: Inputs of products.
@@ -45,12 +48,13 @@ def _special(rng, shape):
 class Calls:
     """Calls of one kind, each with weights of its own, so that each has its own epilogue."""
 
-    def __init__(self, kind):
+    def __init__(self, kind, channels=CHANNELS):
+        self.channels = channels
         self.rng = np.random.default_rng(11)
         self.draft = Draft(self.rng)
         self.kind = kind
-        self.shape = SHAPES.get(kind, (1, CHANNELS, 12, 10))
-        self.vector = (CHANNELS,) if kind in SHAPES else (1, CHANNELS, 1, 1)
+        self.shape = (*SHAPES[kind][:-1], channels) if kind in SHAPES else (1, channels, 12, 10)
+        self.vector = (channels,) if kind in SHAPES else (1, channels, 1, 1)
         self.x = self.draft.input(_special(self.rng, self.shape), "x")
 
     def constant(self, *shape):
@@ -62,20 +66,21 @@ class Calls:
         return self.draft.node(*operands, final=final, **attributes)
 
     def call(self, x, hasBias=False):
-        bias = [self.constant(CHANNELS)] if hasBias else []
+        count = self.channels
+        bias = [self.constant(count)] if hasBias else []
         if self.kind == "gemm":
-            return self.node("Gemm", x, self.constant(CHANNELS, CHANNELS), *bias, transB=1)
+            return self.node("Gemm", x, self.constant(count, count), *bias, transB=1)
         if self.kind in ("matmul", "batched"):
-            y = self.node("MatMul", x, self.constant(CHANNELS, CHANNELS))
+            y = self.node("MatMul", x, self.constant(count, count))
             return self.node("Add", y, *bias) if hasBias else y
         if self.kind == "tiles":
-            return self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 2, 2), *bias, strides=[2, 2])
+            return self.node("ConvTranspose", x, self.constant(count, count, 2, 2), *bias, strides=[2, 2])
         if self.kind == "transposed":
-            return self.node("ConvTranspose", x, self.constant(CHANNELS, CHANNELS, 3, 3), *bias, pads=[1, 1, 1, 1])
-        inputs, extent = {"depthwise": (1, 3), "groups": (4, 3), "1x1": (CHANNELS, 1)}.get(self.kind, (CHANNELS, 3))
+            return self.node("ConvTranspose", x, self.constant(count, count, 3, 3), *bias, pads=[1, 1, 1, 1])
+        inputs, extent = {"depthwise": (1, 3), "groups": (4, 3), "1x1": (count, 1)}.get(self.kind, (count, 3))
         pads = [extent // 2] * 4
-        weights = self.constant(CHANNELS, inputs, extent, extent)
-        return self.node("Conv", x, weights, *bias, pads=pads, group=CHANNELS // inputs)
+        weights = self.constant(count, inputs, extent, extent)
+        return self.node("Conv", x, weights, *bias, pads=pads, group=count // inputs)
 
     def apply(self, name, x, final):
         op, operands, attributes = FUNCTIONS[name]
@@ -91,6 +96,12 @@ class Calls:
         if form == "twice":
             first = self.apply(name, y, final=False)
             y = self.node("Add", self.call(first, True), first) if self.kind != "tiles" else self.call(first)
+        if form.startswith("chain"):
+            for before in ("relu", "clip"):
+                y = self.apply(before, y, final=False)
+        if form == "chain-add":
+            other = self.call(self.x)
+            return self.node("Add", self.apply(name, y, final=False), other, final=True)
         return self.apply(name, y, final=True)
 
 
@@ -104,8 +115,8 @@ def _wrong(actual, expected, names, tolerance):
     return found
 
 
-def _build(kind, functions=FUNCTIONS, forms=FORMS):
-    calls = Calls(kind)
+def _build(kind, functions=FUNCTIONS, forms=FORMS, channels=CHANNELS):
+    calls = Calls(kind, channels)
     names = {calls.form(form, name): f"{form} {name}" for form in forms for name in functions}
     return calls.draft, names
 
@@ -150,10 +161,11 @@ def test_calls(backend, kind, cpu, ranks):
     _check(backend, draft, names, _partition(kind, ranks), libraries=cpu != "none", extra=extra)
 
 
+@pytest.mark.parametrize("channels", [CHANNELS, 24])
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads_and_blocks(backend, tmp_path, kind):
-    """Three threads divide calls, whose values lie in blocks of channels."""
-    draft, names = _build(kind)
+def test_threads_and_blocks(backend, tmp_path, kind, channels):
+    """Three threads divide calls, whose values lie in blocks of 16 channels, of which 24 fill one and a half."""
+    draft, names = _build(kind, channels=channels)
     model, artifact = draft.model(), tmp_path / "model.dvt"
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     extra = ["--math", "f32-strict", "--channel-blocks"]

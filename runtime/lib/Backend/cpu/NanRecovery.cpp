@@ -96,21 +96,32 @@ std::vector<EpilogueStep> dovetail::runtime::cutSteps(const PostOpInfo &op) {
   }
 }
 
-CutPass::CutPass(const std::vector<EpilogueStep> &steps, const MemoryView &view, const layout::Box &box)
-    : type(view.type) {
-  for (const EpilogueStep &step : steps)
+bool dovetail::runtime::mayLoseNan(const PostOpInfo &op) {
+  return op.kind == PostOpKind::Sigmoid || !cutSteps(op).empty();
+}
+
+KernelPass::KernelPass(const PostOpInfo &op, const MemoryView &view, const layout::Box &box) : type(view.type) {
+  isSigmoid = op.kind == PostOpKind::Sigmoid;
+  for (const EpilogueStep &step : cutSteps(op))
     epilogue.steps[epilogue.numSteps++] = step;
   // Blocks end with zeros behind the last channel, which stay: a view without blocks has no such elements.
   BoxPair::append(view, view.blockDim >= 0 ? MemoryView::rowMajor(view.type, box, nullptr) : view, box, pairs);
 }
 
-void CutPass::run(std::byte *data) const {
+void KernelPass::apply(float *data, int64_t count) const {
+  if (isSigmoid)
+    hostKernels().sigmoid(data, count);
+  else
+    hostKernels().finish(epilogue, data, count);
+}
+
+void KernelPass::run(std::byte *data) const {
   withType(type, [&](auto type) {
     using Type = decltype(type);
     forEachRun<Type>(pairs, data, data, [&](auto *elements, auto *, int64_t count, int64_t stride) {
       if constexpr (std::is_same_v<Type, Single>)
         if (stride == 1)
-          return hostKernels().finish(epilogue, reinterpret_cast<float *>(elements), count);
+          return apply(reinterpret_cast<float *>(elements), count);
       // Elsewhere a few at a time.
       constexpr int64_t mostValues = 256;
       float values[mostValues];
@@ -119,7 +130,7 @@ void CutPass::run(std::byte *data) const {
         int64_t length = std::min(mostValues, count - begin);
         for (int64_t i = 0; i < length; ++i)
           values[i] = Type::load(first[i * stride]);
-        hostKernels().finish(epilogue, values, length);
+        apply(values, length);
         for (int64_t i = 0; i < length; ++i)
           first[i * stride] = Type::store(values[i]);
       }
@@ -127,9 +138,21 @@ void CutPass::run(std::byte *data) const {
   });
 }
 
-NanRecovery::NanRecovery(const Describe &describe, const dnnl::primitive_attr &before, bool isRelu,
+/// Writes the zeros that end the last block.
+static std::vector<BoxPair> tailOf(const MemoryView &view, const layout::Box &box) {
+  std::vector<BoxPair> pairs;
+  if (view.blockDim >= 0)
+    BoxPair::appendTail(view, MemoryView::rowMajor(view.type, box, nullptr), box, pairs);
+  return pairs;
+}
+
+bool NanRecovery::isNeeded(const MemoryView &view, const layout::Box &box) { return !tailOf(view, box).empty(); }
+
+NanRecovery::NanRecovery(const Describe &describe, const std::optional<dnnl::primitive_attr> &before, bool isRelu,
                          const MemoryView &view, const layout::Box &box, dnnl::memory::desc desc)
-    : description(describe(before)), isRelu(isRelu), type(view.type), resultDesc(std::move(desc)) {
+    : isRelu(isRelu), type(view.type), tail(tailOf(view, box)), resultDesc(std::move(desc)) {
+  if (before)
+    description = describe(*before);
   BoxPair::append(view, view, box, pairs);
 }
 
@@ -168,8 +191,8 @@ absl::StatusOr<NanRecovery::Memory> NanRecovery::allocate(size_t bytes) {
 
 absl::Status NanRecovery::recover(const LibraryCall &call, std::byte *data, std::byte *plain) {
   if (!primitive)
-    primitive = dnnl::primitive(description);
-  dnnl::memory::desc scratchDesc = description.scratchpad_desc();
+    primitive = dnnl::primitive(*description);
+  dnnl::memory::desc scratchDesc = description->scratchpad_desc();
   absl::StatusOr<Memory> scratch = allocate(scratchDesc.get_size());
   if (!scratch.ok())
     return scratch.status();
@@ -209,7 +232,7 @@ absl::Status NanRecovery::run(const LibraryCall &call, std::byte *data, Addend a
   InvalidFlag::clear();
   if (absl::Status status = call.run(); !status.ok() || !InvalidFlag::isRaised())
     return status;
-  return guardLibrary([&]() -> absl::Status {
+  absl::Status status = !description ? absl::OkStatus() : guardLibrary([&]() -> absl::Status {
     if (!plain) {
       absl::StatusOr<Memory> memory = allocate(resultDesc.get_size());
       if (!memory.ok())
@@ -221,4 +244,7 @@ absl::Status NanRecovery::run(const LibraryCall &call, std::byte *data, Addend a
     }
     return recover(call, data, plain.get());
   });
+  for (const BoxPair &pair : tail)
+    pair.copy(data, nullptr);
+  return status;
 }

@@ -8,10 +8,14 @@
 //
 // Defines how NaN comes out of library calls whose post-ops cut values off.
 //
-// oneDNN cuts off with `maxps` and `minps`, which give their second operand, the bound, for NaN. Both also raise the
-// thread's flag of invalid operations for any NaN. Finite values never raise this flag, so a call that leaves it clear
-// has lost no NaN, which costs two instructions to find out. Any other call is computed once more, to memory of its
-// own, without what cuts off. Each NaN found there is put into the result.
+// oneDNN cuts off with `maxps` and `minps`, which give their second operand, the bound, for NaN. Where it computes
+// Sigmoid element by element, it compares, and gives zero for NaN. All of these also raise the thread's flag of invalid
+// operations for any NaN. Finite values never raise this flag, so a call that leaves it clear has lost no NaN, which
+// costs two instructions to find out. Any other call is computed once more, to memory of its own, without the operation
+// that loses NaN. Each NaN found there is put into the result.
+//
+// Blocks that channels do not fill end with zeros. Infinity times such zeros is NaN, which calls leave there, and which
+// the next call would add to all of its results. As the flag is raised then, the zeros are written once more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,21 +27,28 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace dovetail::runtime {
 
 /// The post-op as steps of own kernels if it turns NaN into a bound in the library; else none.
 std::vector<EpilogueStep> cutSteps(const PostOpInfo &op);
 
-/// Steps, without additions, on the elements of `box` of `view`. NaN stays NaN.
-class CutPass {
+/// Whether the library makes numbers of NaN, at least where it computes the post-op element by element.
+bool mayLoseNan(const PostOpInfo &op);
+
+/// A post-op that may lose NaN in the library, by own kernels on the elements of `box` of `view`. NaN stays NaN.
+class KernelPass {
 public:
-  CutPass(const std::vector<EpilogueStep> &steps, const MemoryView &view, const layout::Box &box);
+  KernelPass(const PostOpInfo &op, const MemoryView &view, const layout::Box &box);
   /// `data` is the view's.
   void run(std::byte *data) const;
 
 private:
+  void apply(float *data, int64_t count) const;
+
   Epilogue epilogue;
+  bool isSigmoid; ///< Else it is `epilogue`.
   ElementType type;
   std::vector<BoxPair> pairs;
 };
@@ -49,16 +60,20 @@ public:
   /// dnnl::error.
   using Describe = std::function<dnnl::primitive_desc(const dnnl::primitive_attr &)>;
 
-  /// `before`: the attributes without the operation that cuts off, and what follows. `isRelu`: the operation cuts off
-  /// below zero, and is the last. The call writes `box` of `view`, which the library sees as `desc`.
-  NanRecovery(const Describe &describe, const dnnl::primitive_attr &before, bool isRelu, const MemoryView &view,
-              const layout::Box &box, dnnl::memory::desc desc);
+  /// `before`: the attributes without the operation that may lose NaN, and what follows; nothing if there is none.
+  /// `isRelu`: the operation cuts
+  /// off below zero, and is the last. The call writes `box` of `view`, which the library sees as `desc`.
+  NanRecovery(const Describe &describe, const std::optional<dnnl::primitive_attr> &before, bool isRelu,
+              const MemoryView &view, const layout::Box &box, dnnl::memory::desc desc);
+
+  /// Whether a call that loses no NaN needs this.
+  static bool isNeeded(const MemoryView &view, const layout::Box &box);
 
   /// The tensor that the call adds before it cuts off, as it finds it in the result's memory.
   enum class Addend {
     None,
     Kept,   ///< Also lies elsewhere: `refill` copies it.
-    InPlace ///< The call writes over it.
+    InPlace ///< The call writes over it, and cuts off the sums as they are.
   };
 
   /// Runs `call`, whose result is the view's `data`. Errors: INTERNAL, RESOURCE_EXHAUSTED when there is no memory for
@@ -76,10 +91,11 @@ private:
   bool isFinite(std::byte *data) const;
   absl::Status recover(const LibraryCall &call, std::byte *data, std::byte *plain);
 
-  dnnl::primitive_desc description;
+  std::optional<dnnl::primitive_desc> description; ///< Of the call up to what loses NaN.
   bool isRelu;
   ElementType type;
   std::vector<BoxPair> pairs; ///< All elements, in two memories that lie as the view does.
+  std::vector<BoxPair> tail;  ///< Writes the zeros that end the last block.
   dnnl::memory::desc resultDesc;
   dnnl::primitive primitive; ///< Created when it is needed.
 };

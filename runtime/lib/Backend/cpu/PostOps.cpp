@@ -11,6 +11,7 @@
 #include "../common/PostOpRead.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -142,13 +143,21 @@ std::optional<dnnl::primitive_attr> PostOps::fuse(size_t count) {
   };
   for (size_t i = 0; i < count; ++i) {
     if (!ops[i].readsTensor()) {
-      bool cuts = !cutSteps(ops[i]).empty();
-      // Of what a second one cuts off, the first one may have made a number.
-      if (cuts && cut)
-        return std::nullopt;
       std::vector<Eltwise> parts = eltwiseOf(ops[i]);
+      bool loses = mayLoseNan(ops[i]);
+      // The call up to the first one has all NaN that a second one loses, unless NaN arises between the two.
+      if (loses && cut && (cut->op + 1 != i || parts.size() > 1))
+        return std::nullopt;
+      // The call writes over what it adds. Sums that overflow are not NaN, but functions of them may be: HardSwish of
+      // minus infinity, or infinity times a slope of 0.
+      bool cutsSums = sum && *sum + 1 == i && (parts.size() == 1 || parts.front().alpha != 0);
+      if (loses && !cut && sum && operands[*sum]->inPlace && !cutsSums)
+        return std::nullopt;
+      // Some implementations of Relu multiply -infinity by 0, which is mended where it is last and loses NaN first.
+      if (loses && parts.back().kind == algorithm::eltwise_relu && (cut || i + 1 < count))
+        parts.back() = {algorithm::eltwise_clip_v2, 0, std::numeric_limits<float>::infinity()};
       for (const Eltwise &eltwise : parts) {
-        if (cuts && &eltwise == &parts.back())
+        if (loses && !cut && &eltwise == &parts.back())
           cut = Cut{i, eltwise.kind == algorithm::eltwise_relu, attributesOf(list)};
         // oneDNN 2.6 gives a second operation of the same kind the parameters of the first.
         if (std::find(used.begin(), used.end(), eltwise.kind) != used.end())
@@ -211,9 +220,11 @@ absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
 
 void PostOps::keepNans(const NanRecovery::Describe &describe, const MemoryView &view, const layout::Box &box,
                        const memory::desc &desc) {
-  if (cut && type != memory::data_type::s32)
-    recovery =
-        std::make_unique<NanRecovery>(describe, cut->before, cut->isRelu && cut->op + 1 == fusedCount, view, box, desc);
+  if (type == memory::data_type::s32 || (!cut && !NanRecovery::isNeeded(view, box)))
+    return;
+  bool isRelu = cut && cut->isRelu && cut->op + 1 == fusedCount;
+  recovery =
+      std::make_unique<NanRecovery>(describe, cut ? std::optional(cut->before) : std::nullopt, isRelu, view, box, desc);
 }
 
 absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) { return prepareRest(0, scratch); }
@@ -247,8 +258,8 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
   return guardLibrary([&]() -> absl::Status {
     for (size_t i = first; i < ops.size();) {
       Separate separate{i, 1, {}, 0, 0, {}, {}, {}};
-      if (std::vector<EpilogueStep> steps = cutSteps(ops[i]); !steps.empty() && type != memory::data_type::s32) {
-        separate.pass.emplace(steps, view, box);
+      if (!cutSteps(ops[i]).empty() && type != memory::data_type::s32) {
+        separate.pass.emplace(ops[i], view, box);
         rest.push_back(std::move(separate));
         ++i;
         continue;
@@ -269,7 +280,15 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
       }
       if (!done) {
         separate.count = 1;
-        slowRest |= !createSeparate(separate);
+        bool isFast = createSeparate(separate);
+        // oneDNN's reference implementation makes zeros of NaN: that of blocks which channels do not fill, and of
+        // elements that do not follow each other.
+        if (!isFast && mayLoseNan(ops[i]) && type != memory::data_type::s32) {
+          separate = Separate{i, 1, {}, 0, 0, {}, {}, {}};
+          separate.pass.emplace(ops[i], view, box);
+          isFast = true;
+        }
+        slowRest |= !isFast;
       }
       separate.scratchpadOffset = scratch.add(separate.scratchpad);
       i += separate.count;
@@ -331,7 +350,7 @@ absl::Status PostOps::run(const LibraryCall &call, std::byte *target) const {
   if (!recovery)
     return call.run();
   auto addend = NanRecovery::Addend::None;
-  if (sum && *sum < cut->op)
+  if (sum && cut && *sum < cut->op)
     addend = preload ? NanRecovery::Addend::Kept : NanRecovery::Addend::InPlace;
   return recovery->run(call, target, addend, [this](std::byte *memory) {
     Copier copier(view, operands[*sum]->source, box);

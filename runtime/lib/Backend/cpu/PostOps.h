@@ -102,7 +102,7 @@ private:
     int64_t scratchpad = 0, scratchpadOffset = 0;
     dnnl::memory::desc scratchpadDesc;
     LibraryCall call;
-    std::optional<CutPass> pass; ///< Done in place of a primitive.
+    std::optional<KernelPass> pass; ///< Done in place of a primitive.
   };
 
   absl::Status prepareOperand(size_t index, ScratchPlan &scratch);
@@ -127,7 +127,7 @@ private:
   MemoryView view;
   MemoryFormat format; ///< That of `view`.
   size_t fusedCount = 0;
-  /// The fused operation that turns NaN into a bound, and the attributes of the call up to it.
+  /// The fused operation that may lose NaN, and the attributes of the call up to it.
   struct Cut {
     size_t op;
     bool isRelu; ///< It cuts off below zero.

@@ -15,7 +15,10 @@
 
 #include "gmock/gmock.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -125,5 +128,30 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{1, 8, 8, 16, 32, 1, 1, 8, 8, 0, 24}, Case{1, 3, 3, 1, 1, 0, 0, 1, 1, 0, 1},
                     Case{2, 9, 13, 5, 7, 1, 1, 9, 13, 3, 24}, Case{1, 6, 5, 33, 65, 3, 2, 11, 7, 1, 5},
                     Case{3, 17, 4, 20, 48, 0, 1, 15, 4, 0, 48}, Case{1, 30, 30, 64, 40, 1, 1, 30, 30, 4, 30}));
+
+TEST(SigmoidKernel, IsWithinItsBound) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> given = {0,      -0.0f, infinity, -infinity,     3e38f,         -3e38f,
+                              1e-40f, 88,    -88,      std::nanf(""), -std::nanf("")};
+  // All bits of a fraction.
+  given.push_back(std::bit_cast<float>(0xffffffffu));
+  given.push_back(std::bit_cast<float>(0x7fc00001u));
+  for (float x = -20; x < 20; x += 0.03f)
+    given.push_back(x);
+  for (const InstructionSet &set : instructionSets()) {
+    SCOPED_TRACE(set.name);
+    for (size_t count : {given.size(), given.size() - 3}) {
+      std::vector<float> data = given;
+      set.kernels->sigmoid(data.data(), static_cast<int64_t>(count));
+      for (size_t i = 0; i < count; ++i) {
+        if (std::isnan(given[i]))
+          EXPECT_TRUE(std::isnan(data[i])) << "element " << i;
+        else
+          EXPECT_NEAR(data[i], 1 / (1 + std::exp(-static_cast<double>(given[i]))), 1e-6) << given[i];
+      }
+      EXPECT_TRUE(std::equal(given.begin() + count, given.end(), data.begin() + count)) << "writes beyond the end";
+    }
+  }
+}
 
 } // namespace

@@ -35,24 +35,6 @@ constexpr float unreachable = -1e30f, reachable = -1e29f;
 typedef uint8_t Choices __attribute__((ext_vector_type(DOVETAIL_VECTOR_ELEMENTS), aligned(1)));
 typedef float Four __attribute__((ext_vector_type(4), aligned(4)));
 
-/// Of x <= 0 or NaN; below -87, where results would not be normal, 0. Of all polynomials of this degree that are 1 at 0
-/// it is that with the least relative error from 2^r for |r| <= 1/2, which is 1e-7.
-inline Vector exponential(Vector x) {
-  constexpr float shift = 12582912.0f; // Its sums have whole numbers in the last bits.
-  constexpr float factor = 1.44269504088896341f;
-  Vector shifted = x * factor + shift;
-  Vector n = shifted - shift;
-  Vector r = x * factor - n;
-  Vector y = r * 1.326472731e-3f + 9.671512991e-3f;
-  y = y * r + 5.550733581e-2f;
-  y = y * r + 2.402224243e-1f;
-  y = y * r + 6.931470037e-1f;
-  y = y * r + 1.0f;
-  auto scaled =
-      __builtin_bit_cast(Vector, __builtin_bit_cast(Numbers, y) + (__builtin_bit_cast(Numbers, shifted) << 23));
-  return x < -87.0f ? Vector{} : scaled;
-}
-
 /// A larger one, NaN not counted.
 inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 inline float largest(Vector x) {

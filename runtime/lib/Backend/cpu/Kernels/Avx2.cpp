@@ -18,5 +18,5 @@
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::avx2Kernels = {
-    "AVX2",       elementsOfVector, elementsOfPanel, packWinograd, runWinograd,    packGathered, runGathered,
-    runScattered, packProduct,      runProduct,      runAttention, finishElements, areFinite};
+    "AVX2",       elementsOfVector, elementsOfPanel, packWinograd, runWinograd,    packGathered,    runGathered,
+    runScattered, packProduct,      runProduct,      runAttention, finishElements, sigmoidElements, areFinite};

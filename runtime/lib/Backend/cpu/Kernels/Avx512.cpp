@@ -18,5 +18,5 @@
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::avx512Kernels = {
-    "AVX-512",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,    packGathered, runGathered,
-    runScattered, packProduct,      runProduct,      runAttention, finishElements, areFinite};
+    "AVX-512",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,    packGathered,    runGathered,
+    runScattered, packProduct,      runProduct,      runAttention, finishElements, sigmoidElements, areFinite};

@@ -18,5 +18,5 @@
 #include "Winograd.h"
 
 const dovetail::runtime::VectorKernels dovetail::runtime::genericKernels = {
-    "any CPU",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,    packGathered, runGathered,
-    runScattered, packProduct,      runProduct,      runAttention, finishElements, areFinite};
+    "any CPU",    elementsOfVector, elementsOfPanel, packWinograd, runWinograd,    packGathered,    runGathered,
+    runScattered, packProduct,      runProduct,      runAttention, finishElements, sigmoidElements, areFinite};

@@ -209,6 +209,8 @@ struct VectorKernels {
 
   /// Applies the epilogue's steps, which add no tensor, to `count` elements.
   void (*finish)(const Epilogue &epilogue, float *data, int64_t count);
+  /// Makes `count` elements 1 / (1 + exp(-x)), within 1e-6.
+  void (*sigmoid)(float *data, int64_t count);
   /// Whether none of `count` elements is NaN or an infinity.
   bool (*isFinite)(const float *data, int64_t count);
 

@@ -120,6 +120,37 @@ inline void finishElements(const Epilogue &epilogue, float *data, int64_t count)
     storeFirst(data + i, finish(epilogue, loadFirst(data + i, count - i), nullptr, count - i), count - i);
 }
 
+/// Of x <= 0; below -87, where results would not be normal, 0. Of all polynomials of its degree that are 1 at 0, this
+/// one has the least relative error from 2^r for |r| <= 1/2. It is 1e-7. Of NaN it is NaN if the last bits are clear.
+inline Vector exponential(Vector x) {
+  constexpr float shift = 12582912.0f; // Its sums have whole numbers in the last bits.
+  constexpr float factor = 1.44269504088896341f;
+  Vector shifted = x * factor + shift;
+  Vector n = shifted - shift;
+  Vector r = x * factor - n;
+  Vector y = r * 1.326472731e-3f + 9.671512991e-3f;
+  y = y * r + 5.550733581e-2f;
+  y = y * r + 2.402224243e-1f;
+  y = y * r + 6.931470037e-1f;
+  y = y * r + 1.0f;
+  auto scaled =
+      __builtin_bit_cast(Vector, __builtin_bit_cast(Numbers, y) + (__builtin_bit_cast(Numbers, shifted) << 23));
+  return x < -87.0f ? Vector{} : scaled;
+}
+
+/// 1 / (1 + exp(-x)), of NaN NaN.
+inline Vector sigmoid(Vector x) {
+  Vector power = exponential(x < 0.0f ? x : -x);
+  Vector result = (x < 0.0f ? power : splat(1.0f)) / (power + 1.0f);
+  // Of a NaN some of whose last bits are set the exponential is a number.
+  return x == x ? result : x;
+}
+
+inline void sigmoidElements(float *data, int64_t count) {
+  for (int64_t i = 0; i < count; i += elementsOfVector)
+    storeFirst(data + i, sigmoid(loadFirst(data + i, count - i)), count - i);
+}
+
 inline bool areFinite(const float *data, int64_t count) {
   // Zero times what is not finite is NaN, and stays so in sums. Several sums do not wait for each other.
   constexpr int64_t numSums = 4, step = numSums * elementsOfVector;
