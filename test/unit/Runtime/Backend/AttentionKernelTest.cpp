@@ -189,7 +189,8 @@ TEST(Attention, RowsOfNothingAreNoNumbers) {
   constexpr int64_t rows = 4, keys = 200, depth = 3;
   std::vector<float> query(rows * depth, 1), key(keys * depth, 1), value(keys, 1), mask(rows * keys, 0);
   std::fill_n(mask.begin() + keys, keys, -infinity);
-  query[2 * depth] = std::nanf("");
+  // Its last bits go where an exponent is.
+  query[2 * depth] = std::nanf("1");
   AttentionTask task{};
   task.query = query.data();
   task.key = key.data();

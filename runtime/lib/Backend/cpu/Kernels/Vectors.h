@@ -121,7 +121,7 @@ inline void finishElements(const Epilogue &epilogue, float *data, int64_t count)
 }
 
 /// Of x <= 0; below -87, where results would not be normal, 0. Of all polynomials of its degree that are 1 at 0, this
-/// one has the least relative error from 2^r for |r| <= 1/2. It is 1e-7. Of NaN it is NaN if the last bits are clear.
+/// one has the least relative error from 2^r for |r| <= 1/2. It is 1e-7. Of NaN it is NaN.
 inline Vector exponential(Vector x) {
   constexpr float shift = 12582912.0f; // Its sums have whole numbers in the last bits.
   constexpr float factor = 1.44269504088896341f;
@@ -133,17 +133,17 @@ inline Vector exponential(Vector x) {
   y = y * r + 2.402224243e-1f;
   y = y * r + 6.931470037e-1f;
   y = y * r + 1.0f;
-  auto scaled =
-      __builtin_bit_cast(Vector, __builtin_bit_cast(Numbers, y) + (__builtin_bit_cast(Numbers, shifted) << 23));
+  // A product, as added to the exponent it would make a number of a NaN.
+  constexpr int exponentOfOne = 127 << 23;
+  Numbers power = (__builtin_bit_cast(Numbers, shifted) << 23) + exponentOfOne;
+  Vector scaled = y * __builtin_bit_cast(Vector, power);
   return x < -87.0f ? Vector{} : scaled;
 }
 
 /// 1 / (1 + exp(-x)), of NaN NaN.
 inline Vector sigmoid(Vector x) {
   Vector power = exponential(x < 0.0f ? x : -x);
-  Vector result = (x < 0.0f ? power : splat(1.0f)) / (power + 1.0f);
-  // Of a NaN some of whose last bits are set the exponential is a number.
-  return x == x ? result : x;
+  return (x < 0.0f ? power : splat(1.0f)) / (power + 1.0f);
 }
 
 inline void sigmoidElements(float *data, int64_t count) {
