@@ -202,7 +202,7 @@ double apply(const Descriptor &pointwise, double x, double b) {
     if (pointwise.get<cudnnNanPropagation_t>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) != CUDNN_PROPAGATE_NAN ||
         !std::isfinite(upper))
       return NAN;
-    return std::isnan(x) ? x : std::min(x < 0 ? slope * x : x, upper);
+    return std::isnan(x) ? x : std::min(x >= 0 ? x : slope == 0 ? 0 : slope * x, upper);
   case CUDNN_POINTWISE_SIGMOID_FWD:
     return 1 / (1 + std::exp(-x));
   case CUDNN_POINTWISE_TANH_FWD:
