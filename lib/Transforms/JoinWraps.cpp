@@ -157,7 +157,7 @@ struct JoinWraps : dovetail::impl::JoinWrapsBase<JoinWraps> {
   void runOnOperation() override {
     SmallVector<ConcatOp> concats;
     getOperation()->walk([&](ConcatOp op) { concats.push_back(op); });
-    // Those that are read come before those that read them.
+    // Producers come before their users.
     for (ConcatOp op : concats)
       if (std::optional<Wrap> wrap = getWrap(op)) {
         if (isSplit(op, static_cast<int64_t>(op.getAxis())))
