@@ -8,6 +8,8 @@
 
 #include "NanRecovery.h"
 
+#include "../../Memory/CombineElement.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -47,16 +49,9 @@ struct Single {
   static float load(Bits bits) { return std::bit_cast<float>(bits); }
   static Bits store(float value) { return std::bit_cast<Bits>(value); }
 };
-struct Brain {
-  using Bits = uint16_t;
+struct Brain : BrainFloatAccess {
+  using Bits = Stored;
   static constexpr Bits infinity = 0x7f80, magnitude = 0x7fff;
-  static float load(Bits bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
-  static Bits store(float value) {
-    auto bits = std::bit_cast<uint32_t>(value);
-    if ((bits & Single::magnitude) > Single::infinity)
-      return static_cast<Bits>((bits >> 16) | 0x40);
-    return static_cast<Bits>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-  }
 };
 
 template <typename Type> bool isNan(typename Type::Bits bits) { return (bits & Type::magnitude) > Type::infinity; }
