@@ -397,17 +397,8 @@ artifact::TransformT PlanBuilder::makeTransform(plan::TransformOp op) {
   return call;
 }
 
-/// What traces and messages call a step: its name, that of its location, or nothing.
-static std::string getStepName(Operation *op) {
-  if (auto name = op->getAttrOfType<StringAttr>("step_name"))
-    return name.str();
-  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
-    return name.getName().str();
-  return "";
-}
-
 LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
-  step.name = getStepName(op);
+  step.name = plan::getStepName(op).str();
   auto setLibraryCall = [&](auto call, plan::CallMemoryAttr memory = {}) {
     artifact::LibraryStepT library;
     library.call.Set(std::move(call));

@@ -228,19 +228,10 @@ void StepWorks::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
   });
 }
 
-/// What reports call a step: its name, or that of its location.
-static std::string getName(Operation *op) {
-  if (auto name = op->getAttrOfType<StringAttr>("step_name"))
-    return name.str();
-  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
-    return name.getName().str();
-  return "";
-}
-
 FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
   PlanStep step;
   step.op = op;
-  step.name = getName(op);
+  step.name = plan::getStepName(op).str();
   step.type = op->getName().stripDialect().str();
   LogicalResult result =
       TypeSwitch<Operation *, LogicalResult>(op)

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Layout/Gathered.h"
 #include "dovetail/Layout/Winograd.h"
@@ -19,6 +20,12 @@
 using namespace mlir;
 using namespace dovetail;
 using namespace dovetail::plan;
+
+StringRef plan::getStepName(Operation *step) {
+  if (auto name = step->getAttrOfType<StringAttr>("step_name"))
+    return name.getValue();
+  return getNodeName(step->getLoc());
+}
 
 static ParseResult parseArray(OpAsmParser &parser, AsmParser::Delimiter delimiter, ArrayAttr &array,
                               function_ref<Attribute()> parseElement) {

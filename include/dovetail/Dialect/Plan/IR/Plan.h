@@ -61,6 +61,9 @@ class BufferOp;
 /// The buffer that a value of type `!plan.ref` lies in.
 BufferOp getBufferOp(mlir::Value ref);
 
+/// The name of `step` in traces, reports and messages: its `step_name`, or else its node's; empty if it has none.
+llvm::StringRef getStepName(mlir::Operation *step);
+
 /// The way to exchange by its name in the layout library, and back.
 layout::ExchangeKind toLayout(ExchangeKind kind);
 ExchangeKind fromLayout(layout::ExchangeKind kind);
