@@ -54,9 +54,7 @@ static std::vector<double> findWork(Compilation &simplified, llvm::function_ref<
   std::vector<std::pair<Device, double>> known;
   std::vector<double> work;
   for (int rank = 0, e = options.mesh.numRanks(); rank < e; ++rank) {
-    Device device = options.cluster->getDevice(rank);
-    device.name.clear();
-    device.memoryBytes = 0;
+    Device device = options.cluster->getDevice(rank).getKind();
     auto same = llvm::find_if(known, [&](const auto &entry) { return entry.first == device; });
     if (same == known.end()) {
       if (known.size() == kMaxKinds || !maySplit())

@@ -29,13 +29,11 @@ CutWeights::CutWeights(const layout::Mesh &mesh, const Cluster &cluster, ArrayRe
                        ArrayRef<double> slowness)
     : mesh(mesh), mostShares(mostShares), slowness(slowness) {
   SmallVector<unsigned> numbers;
-  for (Device device : cluster.getDevices()) {
-    device.name.clear();
-    device.memoryBytes = 0;
-    auto known = llvm::find(kinds, device);
+  for (const Device &device : cluster.getDevices()) {
+    auto known = llvm::find(kinds, device.getKind());
     numbers.push_back(known - kinds.begin());
     if (known == kinds.end())
-      kinds.push_back(std::move(device));
+      kinds.push_back(device.getKind());
   }
   std::vector<Device> used;
   std::map<unsigned, unsigned> numberOf;

@@ -92,6 +92,14 @@ struct Device {
   /// What a step takes. Nothing where there is nothing to do.
   double getSeconds(const StepWork &work) const;
 
+  /// A device as fast as this one, whatever its name and memory.
+  Device getKind() const {
+    Device kind = *this;
+    kind.name.clear();
+    kind.memoryBytes = 0;
+    return kind;
+  }
+
   bool operator==(const Device &) const = default;
 
 private:
