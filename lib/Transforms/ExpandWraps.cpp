@@ -31,47 +31,36 @@ using namespace dovetail;
 /// operand after another.
 static constexpr int64_t kMaxImages = 8;
 
-/// `value[first ... first + size)` along `dim`; itself if that is all of it.
-static Value sliceAlong(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t first, int64_t size) {
-  SmallVector<int64_t> starts(shapeOf(value).size(), 0), sizes(shapeOf(value)), steps(starts.size(), 1);
-  if (size == sizes[dim])
-    return value;
-  starts[dim] = first;
-  sizes[dim] = size;
-  return SliceOp::create(builder, loc, value, starts, sizes, steps);
-}
-
-/// How often a dimension of `extent` is repeated, in whole or in part, where it is continued so far.
-static int64_t countImages(int64_t extent, int64_t low, int64_t high) {
-  return llvm::divideCeil(low, extent) + 1 + llvm::divideCeil(high, extent);
-}
-
 static void expand(PadOp op) {
   if (op.getMode() != PadMode::Wrap)
     return;
-  auto extended = [](int64_t low, int64_t high) { return low > 0 || high > 0; };
-  SmallVector<int64_t> dims;
-  for (auto [dim, low, high] : llvm::enumerate(op.getLow(), op.getHigh())) {
-    int64_t extent = shapeOf(op.getOperand())[dim] + std::min<int64_t>(low, 0) + std::min<int64_t>(high, 0);
-    if (extended(low, high) && countImages(extent, std::max<int64_t>(low, 0), std::max<int64_t>(high, 0)) <= kMaxImages)
-      dims.push_back(dim);
+  /// How a dimension is continued.
+  struct Extension {
+    int64_t dim, low, high;
+  };
+  SmallVector<Extension> extensions;
+  // One pad crops, and continues dimensions that stay as they are.
+  SmallVector<int64_t> lows(op.getLow()), highs(op.getHigh());
+  for (auto [dim, own] : llvm::enumerate(shapeOf(op.getOperand()))) {
+    int64_t low = std::max<int64_t>(lows[dim], 0), high = std::max<int64_t>(highs[dim], 0);
+    if (low == 0 && high == 0)
+      continue;
+    int64_t extent = own + (lows[dim] - low) + (highs[dim] - high);
+    if (llvm::divideCeil(low, extent) + 1 + llvm::divideCeil(high, extent) > kMaxImages)
+      continue;
+    extensions.push_back({static_cast<int64_t>(dim), low, high});
+    lows[dim] -= low;
+    highs[dim] -= high;
   }
-  if (dims.empty())
+  if (extensions.empty())
     return;
   OpBuilder builder(op);
   Location loc = withoutTensorName(op.getLoc());
   Value value = op.getOperand();
-  // One pad crops, and continues dimensions that stay as they are.
-  SmallVector<int64_t> lows(op.getLow()), highs(op.getHigh());
-  for (int64_t dim : dims) {
-    lows[dim] = std::min<int64_t>(lows[dim], 0);
-    highs[dim] = std::min<int64_t>(highs[dim], 0);
-  }
   if (llvm::any_of(llvm::concat<int64_t>(lows, highs), [](int64_t pad) { return pad != 0; }))
     value = PadOp::create(builder, loc, value, Value(), lows, highs, PadMode::Wrap);
-  for (int64_t dim : dims) {
+  for (auto [dim, low, high] : extensions) {
     int64_t extent = shapeOf(value)[dim];
-    int64_t low = std::max<int64_t>(op.getLow()[dim], 0), high = std::max<int64_t>(op.getHigh()[dim], 0);
     SmallVector<Value> images;
     // The whole images and the end of one before them.
     if (int64_t part = low % extent)
@@ -79,7 +68,7 @@ static void expand(PadOp op) {
     images.append(low / extent + 1 + high / extent, value);
     if (int64_t part = high % extent)
       images.push_back(sliceAlong(builder, loc, value, dim, 0, part));
-    value = ConcatOp::create(builder, dim == dims.back() ? op.getLoc() : loc, images, dim);
+    value = ConcatOp::create(builder, dim == extensions.back().dim ? op.getLoc() : loc, images, dim);
   }
   op.replaceAllUsesWith(value);
   op.erase();

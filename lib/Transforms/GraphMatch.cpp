@@ -177,6 +177,58 @@ Value dovetail::reshapeTo(OpBuilder &builder, Location loc, Value value, ArrayRe
   return ReshapeOp::create(builder, loc, typeOf(value).clone(shape), value);
 }
 
+Value dovetail::sliceAlong(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t first, int64_t size,
+                           int64_t step) {
+  SmallVector<int64_t> starts(shapeOf(value).size(), 0), sizes(shapeOf(value)), steps(starts.size(), 1);
+  if (first == 0 && size == sizes[dim] && step == 1)
+    return value;
+  starts[dim] = first;
+  sizes[dim] = size;
+  steps[dim] = step;
+  return SliceOp::create(builder, loc, value, starts, sizes, steps);
+}
+
+//===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+/// How many of the last, or of the first, elements of `source` along `axis` `value` has; none if it is something else.
+static std::optional<int64_t> getEnd(Value value, Value source, int64_t axis, bool isLast) {
+  auto slice = value.getDefiningOp<SliceOp>();
+  if (!slice || slice.getOperand() != source)
+    return std::nullopt;
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(source))) {
+    int64_t size = slice.getSizes()[dim];
+    bool isAxis = static_cast<int64_t>(dim) == axis;
+    if (slice.getStarts()[dim] != (isAxis && isLast ? extent - size : 0) || (size > 1 && slice.getSteps()[dim] != 1) ||
+        (!isAxis && size != extent))
+      return std::nullopt;
+  }
+  return slice.getSizes()[axis];
+}
+
+std::optional<Wrap> dovetail::findWrap(ConcatOp op) {
+  auto axis = static_cast<int64_t>(op.getAxis());
+  ValueRange inputs = op.getInputs();
+  size_t first = inputs.size() > 1 && shapeOf(inputs[0])[axis] < shapeOf(inputs[1])[axis] ? 1 : 0;
+  Wrap wrap = {inputs[first]};
+  if (first == 1) {
+    std::optional<int64_t> low = getEnd(inputs.front(), wrap.source, axis, /*isLast=*/true);
+    if (!low)
+      return std::nullopt;
+    wrap.low = *low;
+  }
+  for (Value input : inputs.drop_front(first + 1)) {
+    std::optional<int64_t> high = input == wrap.source     ? shapeOf(input)[axis]
+                                  : input == inputs.back() ? getEnd(input, wrap.source, axis, /*isLast=*/false)
+                                                           : std::nullopt;
+    if (!high)
+      return std::nullopt;
+    wrap.high += *high;
+  }
+  return wrap;
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

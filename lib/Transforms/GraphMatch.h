@@ -75,6 +75,22 @@ template <typename OpT> mlir::Value getOther(OpT op, mlir::Value value) {
   return op.getLhs() == value ? op.getRhs() : op.getRhs() == value ? op.getLhs() : mlir::Value();
 }
 
+/// Every `step`-th of `value` along `dim`, `size` from `first` on; itself if that is all of it.
+mlir::Value sliceAlong(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim, int64_t first,
+                       int64_t size, int64_t step = 1);
+
+//===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+/// A concatenation of `source` with its last `low` elements before it, and `high` elements of it, repeated, behind it.
+struct Wrap {
+  mlir::Value source;
+  int64_t low = 0, high = 0;
+};
+/// Writes a concatenation so; nothing for others.
+std::optional<Wrap> findWrap(ConcatOp op);
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

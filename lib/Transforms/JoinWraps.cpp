@@ -22,57 +22,6 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-namespace {
-/// A concatenation of `source` with its last `low` elements before it, and `high` elements of it, repeated, behind it.
-struct Wrap {
-  Value source;
-  int64_t low = 0, high = 0;
-};
-} // namespace
-
-/// Whether all but the extent along `axis`, and all steps, are those of what `slice` reads.
-static bool isAlong(SliceOp slice, int64_t axis) {
-  for (auto [dim, extent] : llvm::enumerate(shapeOf(slice.getOperand()))) {
-    int64_t size = slice.getSizes()[dim];
-    if ((size > 1 && slice.getSteps()[dim] != 1) || (static_cast<int64_t>(dim) != axis && size != extent))
-      return false;
-  }
-  return true;
-}
-
-/// How many of the last, or of the first, elements of `source` along `axis` `value` has; none if it is something else.
-static std::optional<int64_t> getEnd(Value value, Value source, int64_t axis, bool isLast) {
-  auto slice = value.getDefiningOp<SliceOp>();
-  if (!slice || slice.getOperand() != source || !isAlong(slice, axis))
-    return std::nullopt;
-  int64_t size = slice.getSizes()[axis];
-  if (slice.getStarts()[axis] != (isLast ? shapeOf(source)[axis] - size : 0))
-    return std::nullopt;
-  return size;
-}
-
-static std::optional<Wrap> getWrap(ConcatOp op) {
-  auto axis = static_cast<int64_t>(op.getAxis());
-  ValueRange inputs = op.getInputs();
-  size_t first = inputs.size() > 1 && shapeOf(inputs[0])[axis] < shapeOf(inputs[1])[axis] ? 1 : 0;
-  Wrap wrap = {inputs[first]};
-  if (first == 1) {
-    std::optional<int64_t> low = getEnd(inputs.front(), wrap.source, axis, /*isLast=*/true);
-    if (!low)
-      return std::nullopt;
-    wrap.low = *low;
-  }
-  for (Value input : inputs.drop_front(first + 1)) {
-    std::optional<int64_t> high = input == wrap.source     ? shapeOf(input)[axis]
-                                  : input == inputs.back() ? getEnd(input, wrap.source, axis, /*isLast=*/false)
-                                                           : std::nullopt;
-    if (!high)
-      return std::nullopt;
-    wrap.high += *high;
-  }
-  return wrap;
-}
-
 static LoopShardingsAttr getLoops(Operation *op) { return cast<DefinitionOpInterface>(op).getLoopShardings(); }
 
 /// Whether `op`, or a part of it, is on several ranks along `axis`.
@@ -159,7 +108,7 @@ struct JoinWraps : dovetail::impl::JoinWrapsBase<JoinWraps> {
     getOperation()->walk([&](ConcatOp op) { concats.push_back(op); });
     // Producers come before their users.
     for (ConcatOp op : concats)
-      if (std::optional<Wrap> wrap = getWrap(op)) {
+      if (std::optional<Wrap> wrap = findWrap(op)) {
         if (isSplit(op, static_cast<int64_t>(op.getAxis())))
           concatFirst(op, *wrap);
         else

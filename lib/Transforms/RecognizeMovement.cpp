@@ -25,42 +25,17 @@ using namespace dovetail;
 // Padding
 //===----------------------------------------------------------------------===//
 
-/// How many elements of `source` along `axis` the slice `value` takes, at its end or at its beginning; 0 if it is
-/// something else.
-static int64_t getEndSlice(Value value, Value source, int64_t axis, bool fromEnd) {
-  auto slice = value.getDefiningOp<SliceOp>();
-  if (!slice || slice.getOperand() != source)
-    return 0;
-  for (auto [dim, extent] : llvm::enumerate(shapeOf(source))) {
-    int64_t size = slice.getSizes()[dim];
-    bool isAxis = static_cast<int64_t>(dim) == axis;
-    int64_t start = isAxis && fromEnd ? extent - size : 0;
-    if (slice.getStarts()[dim] != start || (size > 1 && slice.getSteps()[dim] != 1) || (!isAxis && size != extent))
-      return 0;
-  }
-  return slice.getSizes()[axis];
-}
-
 /// concat(end of x, x, beginning of x) continues x around; either end may be missing.
 static LogicalResult recognizeCircularPad(ConcatOp op, PatternRewriter &rewriter) {
-  auto axis = static_cast<int64_t>(op.getAxis());
-  auto inputs = op.getInputs();
-  for (size_t middle : {0, 1}) {
-    if (inputs.size() < 2 || inputs.size() > middle + 2)
-      continue;
-    Value source = inputs[middle];
-    bool hasHigh = inputs.size() == middle + 2;
-    int64_t low = middle == 1 ? getEndSlice(inputs[0], source, axis, /*fromEnd=*/true) : 0;
-    int64_t high = hasHigh ? getEndSlice(inputs.back(), source, axis, /*fromEnd=*/false) : 0;
-    if ((middle == 1 && low == 0) || (hasHigh && high == 0))
-      continue;
-    SmallVector<int64_t> lows(op.getType().getRank(), 0), highs(lows);
-    lows[axis] = low;
-    highs[axis] = high;
-    rewriter.replaceOpWithNewOp<PadOp>(op, source, Value(), lows, highs, PadMode::Wrap);
-    return success();
-  }
-  return failure();
+  std::optional<Wrap> wrap = findWrap(op);
+  // Whole images stay as they are.
+  if (!wrap || wrap->low + wrap->high == 0 || wrap->high >= shapeOf(wrap->source)[op.getAxis()])
+    return failure();
+  SmallVector<int64_t> lows(op.getType().getRank(), 0), highs(lows);
+  lows[op.getAxis()] = wrap->low;
+  highs[op.getAxis()] = wrap->high;
+  rewriter.replaceOpWithNewOp<PadOp>(op, wrap->source, Value(), lows, highs, PadMode::Wrap);
+  return success();
 }
 
 /// All elements are zeros of positive sign.
@@ -112,16 +87,6 @@ static SmallVector<int64_t> getPositions(GatherOp op) {
   return positions;
 }
 
-/// The slice of `size` elements that `op` reads from `start` on along its axis.
-static Value sliceAlongAxis(GatherOp op, PatternRewriter &rewriter, int64_t start, int64_t size, int64_t step) {
-  int64_t rank = typeOf(op.getOperand()).getRank();
-  SmallVector<int64_t> starts(rank, 0), sizes(shapeOf(op.getOperand())), steps(rank, 1);
-  starts[op.getAxis()] = start;
-  sizes[op.getAxis()] = size;
-  steps[op.getAxis()] = step;
-  return SliceOp::create(rewriter, op.getLoc(), op.getOperand(), starts, sizes, steps);
-}
-
 /// A gather of constant, evenly spaced indices.
 static LogicalResult gatherToSlice(GatherOp op, PatternRewriter &rewriter) {
   SmallVector<int64_t> positions = getPositions(op);
@@ -134,7 +99,7 @@ static LogicalResult gatherToSlice(GatherOp op, PatternRewriter &rewriter) {
   for (auto [i, position] : llvm::enumerate(positions))
     if (position != start + static_cast<int64_t>(i) * step)
       return failure();
-  Value slice = sliceAlongAxis(op, rewriter, start, count, step);
+  Value slice = sliceAlong(rewriter, op.getLoc(), op.getOperand(), op.getAxis(), start, count, step);
   rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), slice, op.getType().getShape()));
   return success();
 }
@@ -184,8 +149,8 @@ static LogicalResult gatherToConcat(GatherOp op, PatternRewriter &rewriter) {
   // Of two elements anything is two ranges.
   if (second == 0 || count < 4)
     return failure();
-  Value parts[] = {sliceAlongAxis(op, rewriter, positions[0], second, 1),
-                   sliceAlongAxis(op, rewriter, positions[second], count - second, 1)};
+  Value parts[] = {sliceAlong(rewriter, op.getLoc(), op.getOperand(), op.getAxis(), positions[0], second),
+                   sliceAlong(rewriter, op.getLoc(), op.getOperand(), op.getAxis(), positions[second], count - second)};
   Value joined = ConcatOp::create(rewriter, op.getLoc(), ValueRange(parts), op.getAxis());
   rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), joined, op.getType().getShape()));
   return success();
@@ -241,12 +206,8 @@ static Value replacePart(OpBuilder &builder, Location loc, Value data, Value upd
     high[axis] = shapeOf(data)[axis] - end;
     return PadOp::create(builder, loc, updates, Value(), low, high, PadMode::Constant);
   }
-  SmallVector<int64_t> starts(rank, 0), sizes(shapeOf(data)), steps(rank, 1);
-  sizes[axis] = first;
-  Value before = SliceOp::create(builder, loc, data, starts, sizes, steps);
-  starts[axis] = end;
-  sizes[axis] = shapeOf(data)[axis] - end;
-  Value after = SliceOp::create(builder, loc, data, starts, sizes, steps);
+  Value before = sliceAlong(builder, loc, data, axis, 0, first);
+  Value after = sliceAlong(builder, loc, data, axis, end, shapeOf(data)[axis] - end);
   return ConcatOp::create(builder, loc, ValueRange({before, updates, after}), axis);
 }
 
