@@ -91,6 +91,8 @@ private:
     size_t connection;
     /// The source's options major.
     std::vector<Pair> pairs;
+    /// Of the edge, without a price.
+    ChoiceGraph::EdgeCosts costs = {};
   };
 
   /// An operation that could follow a request. Each option has the share of all work that then strays from it, and the
@@ -153,9 +155,13 @@ private:
   /// As seen from what is stated over the axes of this number.
   Course getCourse(Splits splits, size_t number);
   void findStraying(mlir::Operation *op, llvm::ArrayRef<LoopOption> list);
+  /// The number of the solution's pair of options in the tables of a connection.
+  static size_t getNumber(const Connection &connection, const ChoiceGraph::Solution &solution) {
+    return solution.options[connection.source.node] * connection.reader.needs.size() +
+           solution.options[connection.reader.node];
+  }
   Pair getPair(const Departure &departure, const ChoiceGraph::Solution &solution) const {
-    const auto &[value, source, reader, edge] = connections[departure.connection];
-    return departure.pairs[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
+    return departure.pairs[getNumber(connections[departure.connection], solution)];
   }
   /// From now on, a departure costs `price` beside its exchange, and a change from one request to another
   /// `changePrice`.
@@ -219,8 +225,6 @@ private:
   std::vector<CutFamilies::Followers> followers;
   std::vector<Departure> departures;
   std::vector<Straying> straying;
-  /// Of departures, what their edges cost without a price.
-  std::vector<ChoiceGraph::EdgeCosts> unpriced;
   /// The operation that a node chooses for.
   llvm::DenseMap<unsigned, mlir::Operation *> opOf;
   /// What it costs to take a tensor of one type from one sharding to another; negative where that is not known yet.

@@ -163,8 +163,8 @@ void AssignmentProblem::findDepartures() {
         pair.isChange |= other.isChange;
       }
     }
-  for (const Departure &departure : departures)
-    unpriced.push_back(graph.getEdges()[connections[departure.connection].edge].costs);
+  for (Departure &departure : departures)
+    departure.costs = graph.getEdges()[connections[departure.connection].edge].costs;
   for (const auto &[op, list] : options)
     findStraying(op, list);
 }
@@ -197,10 +197,10 @@ void AssignmentProblem::findStraying(Operation *op, ArrayRef<LoopOption> list) {
 void AssignmentProblem::setDeparturePrice(double price, double changePrice) {
   // The price becomes a part of what the exchange costs: more edges would make the graph wider.
   std::map<std::pair<ChoiceGraph::EdgeCosts, std::vector<Pair>>, ChoiceGraph::EdgeCosts> tables;
-  for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
-    ChoiceGraph::EdgeCosts &table = tables[{own, departure.pairs}];
+  for (const Departure &departure : departures) {
+    ChoiceGraph::EdgeCosts &table = tables[{departure.costs, departure.pairs}];
     if (!table) {
-      std::vector<double> entries(*own);
+      std::vector<double> entries(*departure.costs);
       for (auto [entry, pair] : llvm::zip_equal(entries, departure.pairs)) {
         if (price > 0 && pair.departures > 0)
           entry += price * pair.departures + kExchangeDoubt * entry;
@@ -223,12 +223,11 @@ void AssignmentProblem::setDeparturePrice(double price, double changePrice) {
 
 double AssignmentProblem::getUnpriced(const ChoiceGraph::Solution &solution) const {
   double cost = graph.evaluate(solution.options);
-  for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
-    if (getPair(departure, solution) == Pair())
-      continue;
-    const auto &[value, source, reader, edge] = connections[departure.connection];
-    size_t pair = solution.options[source.node] * reader.needs.size() + solution.options[reader.node];
-    cost -= (*graph.getEdges()[edge].costs)[pair] - (*own)[pair];
+  for (const Departure &departure : departures) {
+    const Connection &connection = connections[departure.connection];
+    size_t number = getNumber(connection, solution);
+    if (departure.pairs[number] != Pair())
+      cost -= (*graph.getEdges()[connection.edge].costs)[number] - (*departure.costs)[number];
   }
   for (const Straying &each : straying)
     cost -= graph.getCosts(each.node)[solution.options[each.node]] - each.costs[solution.options[each.node]];
@@ -237,11 +236,10 @@ double AssignmentProblem::getUnpriced(const ChoiceGraph::Solution &solution) con
 
 double AssignmentProblem::getExchangeSeconds(const ChoiceGraph::Solution &solution) const {
   double seconds = 0;
-  for (auto [departure, own] : llvm::zip_equal(departures, unpriced)) {
-    if (getPair(departure, solution).departures == 0)
-      continue;
-    const auto &[value, source, reader, edge] = connections[departure.connection];
-    seconds += (*own)[solution.options[source.node] * reader.needs.size() + solution.options[reader.node]];
+  for (const Departure &departure : departures) {
+    size_t number = getNumber(connections[departure.connection], solution);
+    if (departure.pairs[number].departures > 0)
+      seconds += (*departure.costs)[number];
   }
   return seconds;
 }
