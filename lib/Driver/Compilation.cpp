@@ -253,9 +253,7 @@ void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Di
       return;
   }
   auto simulate = [&](Compilation &split) {
-    CompileOptions copied = split.options;
-    copied.autotuneThreads = 0;
-    Compilation copy = split.fork(std::move(copied), quiet);
+    Compilation copy = split.fork(makeAside(split.options), quiet);
     copy.done = Phase::Propagate;
     return tryProgram(copy, *options.cluster, /*estimatesMemory=*/!memoryLimits.empty());
   };

@@ -32,13 +32,29 @@ Expected dovetail::getExpected(mlir::ModuleOp module) {
   return expected;
 }
 
+CompileOptions dovetail::makeAside(CompileOptions options) {
+  options.explain = options.advises = false;
+  options.autotuneThreads = 0;
+  return options;
+}
+
+CompileOptions dovetail::makeAlone(CompileOptions options) {
+  options.mesh = CompileOptions().mesh;
+  options.autoRanks.reset();
+  options.shards.clear();
+  options.sizes.clear();
+  options.memory.clear();
+  options.mostShares.clear();
+  options.slowness.clear();
+  return makeAside(std::move(options));
+}
+
 std::optional<Expected> dovetail::tryOptions(Compilation &compilation, CompileOptions options) {
   Diagnostics quiet(llvm::nulls());
+  options = makeAside(std::move(options));
   options.autoRanks.reset();
   options.memory.clear();
-  options.comparesMemory = false;
-  options.explain = false;
-  options.advises = options.comparesShares = options.comparesDepartures = false;
+  options.comparesMemory = options.comparesShares = options.comparesDepartures = false;
   Compilation copy = compilation.fork(std::move(options), quiet);
   if (failed(copy.runTo(Phase::Propagate)))
     return std::nullopt;

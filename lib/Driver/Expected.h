@@ -46,6 +46,11 @@ std::optional<Expected> tryOptions(Compilation &compilation, CompileOptions opti
 /// A program that is lowered and simulated; nothing if it is refused.
 std::optional<PredictedRun> tryProgram(Compilation &copy, const Cluster &cluster, bool estimatesMemory);
 
+/// Options of a program that is made beside another one, to look at it: nothing is explained, measured or advised.
+CompileOptions makeAside(CompileOptions options);
+/// The same for one rank, which has all, whatever it is allowed.
+CompileOptions makeAlone(CompileOptions options);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_LIB_DRIVER_EXPECTED_H

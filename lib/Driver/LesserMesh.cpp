@@ -59,12 +59,7 @@ static std::vector<double> findWork(Compilation &simplified, llvm::function_ref<
     if (same == known.end()) {
       if (known.size() == kMaxKinds || !maySplit())
         return {};
-      CompileOptions single = options;
-      single.mesh = CompileOptions().mesh;
-      single.shards.clear();
-      single.sizes.clear();
-      single.mostShares.clear();
-      single.slowness.clear();
+      CompileOptions single = makeAlone(options);
       single.cluster = std::make_shared<const Cluster>("", std::vector<Device>{device}, options.cluster->getLinks());
       std::optional<Expected> expected = tryOptions(simplified, std::move(single));
       if (!expected || expected->seconds <= 0)
@@ -103,8 +98,8 @@ static std::vector<std::vector<int>> getFasterRanks(llvm::ArrayRef<double> work)
 static std::optional<PredictedRun> simulate(Compilation &simplified, CompileOptions options) {
   llvm::raw_null_ostream nowhere;
   Diagnostics quiet(nowhere);
-  options.explain = options.advises = options.mustFit = false;
-  options.autotuneThreads = 0;
+  options = makeAside(std::move(options));
+  options.mustFit = false;
   std::shared_ptr<const Cluster> cluster = options.cluster;
   Compilation copy = simplified.fork(std::move(options), quiet);
   // Settled by then.
@@ -170,12 +165,16 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
   std::optional<Expected> all = tryOptions(simplified, options);
   if (!all)
     return;
-  if (!options.shards.empty() && options.follow < 1) {
-    options.follow = 1;
-    std::optional<Expected> following = tryOptions(simplified, options);
-    if (following && following->seconds != all->seconds && following->seconds <= kWorthFollowing * all->seconds)
+  // Programs that are expected to take as long are the same one.
+  auto tryWorth = [&](double most) {
+    std::optional<Expected> some = tryOptions(simplified, options);
+    if (some && some->seconds != all->seconds && some->seconds <= most * all->seconds)
       if ((run = simulate(simplified, options)))
         take(*run);
+  };
+  if (!options.shards.empty() && options.follow < 1) {
+    options.follow = 1;
+    tryWorth(kWorthFollowing);
     options.follow = chosen.follow;
   }
   // Of several that are as fast, one alone exchanges nothing.
@@ -188,11 +187,7 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
     options.mostShares.assign(work.size(), 0);
     for (int rank : ranks)
       options.mostShares[rank] = 1;
-    std::optional<Expected> some = tryOptions(simplified, options);
-    // Of what is expected to take as long the others have nothing already.
-    if (some && some->seconds != all->seconds && some->seconds <= kWorthTrying * all->seconds)
-      if ((run = simulate(simplified, options)))
-        take(*run);
+    tryWorth(kWorthTrying);
     options.mostShares = chosen.mostShares;
   }
 }
@@ -285,9 +280,7 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::fun
     std::optional<Expected> expected;
     std::unique_ptr<Compilation> copy;
     if (goesOn) {
-      candidate.options.explain = candidate.options.advises = false;
-      candidate.options.autotuneThreads = 0;
-      copy = std::make_unique<Compilation>(simplified.fork(candidate.options, quiet));
+      copy = std::make_unique<Compilation>(simplified.fork(makeAside(candidate.options), quiet));
       if (succeeded(copy->runTo(Phase::Propagate)))
         expected = getExpected(copy->getModule());
     } else {

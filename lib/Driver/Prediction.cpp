@@ -12,6 +12,8 @@
 
 #include "dovetail/Driver/Prediction.h"
 
+#include "Expected.h"
+
 #include "dovetail/Artifact/Writer.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
@@ -104,16 +106,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
     return failure();
   std::optional<PredictedRun> alone;
   if (options.mesh.numRanks() > 1) {
-    CompileOptions single = options;
-    single.mesh = CompileOptions().mesh;
-    single.shards.clear();
-    single.sizes.clear();
-    single.autoRanks.reset();
-    single.memory.clear();
-    single.explain = false;
-    single.autotuneThreads = 0;
-    single.advises = false;
-    Compilation other = compilation.fork(std::move(single));
+    Compilation other = compilation.fork(makeAlone(options));
     if (failed(other.runTo(Phase::Lower)))
       return failure();
     FailureOr<PredictedRun> run = predictRun(other, cluster, threads, diagnostics);
