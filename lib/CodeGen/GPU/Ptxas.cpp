@@ -12,6 +12,7 @@
 
 #include "Ptxas.h"
 
+#include "dovetail/runtime/Places.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -28,10 +29,12 @@ std::string dovetail::findPtxas() {
   if (const char *path = std::getenv("DOVETAIL_PTXAS"))
     return path;
   // Others may be too old for some architectures.
-#ifdef DOVETAIL_PTXAS
-  if (llvm::sys::fs::can_execute(DOVETAIL_PTXAS))
-    return DOVETAIL_PTXAS;
-#endif
+  SmallVector<std::filesystem::path> folders = {runtime::installedFolder("bin")};
+  for (const std::filesystem::path &package : runtime::nvidiaPackages())
+    folders.push_back(package / "bin");
+  for (const std::filesystem::path &folder : folders)
+    if (std::string ptxas = (folder / "ptxas").string(); llvm::sys::fs::can_execute(ptxas))
+      return ptxas;
   if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas"))
     return *found;
   const char *home = std::getenv("CUDA_HOME");

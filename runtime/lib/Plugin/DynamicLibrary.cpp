@@ -8,12 +8,13 @@
 
 #include "DynamicLibrary.h"
 
+#include "dovetail/runtime/Places.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -47,13 +48,11 @@ std::vector<std::string> dovetail::runtime::cuda::namedFolders() {
     fs::path folder{std::string(entry)};
     for (const char *inner : {"", "lib64", "lib"})
       addFolder(*inner ? folder / inner : folder, folders);
-    std::vector<std::string> packages;
-    std::error_code error;
-    for (fs::directory_iterator it(folder / "nvidia", error), end; !error && it != end; it.increment(error))
-      addFolder(it->path() / "lib", packages);
-    std::sort(packages.begin(), packages.end());
-    folders.insert(folders.end(), packages.begin(), packages.end());
+    for (const fs::path &package : nvidiaPackages(folder))
+      addFolder(package / "lib", folders);
   }
+  for (const fs::path &package : nvidiaPackages())
+    addFolder(package / "lib", folders);
   return folders;
 }
 

@@ -11,8 +11,9 @@
 //   1. the folders that the environment variable DOVETAIL_CUDA_PATH lists (with colons between), and in their `lib64`,
 //      `lib` and `nvidia/*/lib`: so it may be a CUDA installation, or the site-packages of a Python environment with
 //      packages such as nvidia-cudnn-cu13;
-//   2. what the dynamic loader knows (LD_LIBRARY_PATH and the system's folders);
-//   3. `$CUDA_HOME/lib64`, `$CUDA_PATH/lib64` and /usr/local/cuda/lib64.
+//   2. `nvidia/*/lib` of the Python environment that Dovetail is installed in;
+//   3. what the dynamic loader knows (LD_LIBRARY_PATH and the system's folders);
+//   4. `$CUDA_HOME/lib64`, `$CUDA_PATH/lib64` and /usr/local/cuda/lib64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +60,7 @@ private:
   void *handle = nullptr;
 };
 
-/// The folders of step 1 and of step 3 above that exist.
+/// The folders of steps 1 and 2, and of step 4 above, that exist.
 std::vector<std::string> namedFolders();
 std::vector<std::string> usualFolders();
 

@@ -8,6 +8,8 @@
 
 #include "PluginLibrary.h"
 
+#include "dovetail/runtime/Places.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -23,27 +25,13 @@ namespace {
 
 constexpr const char *filePrefix = "libdovetail_", *fileSuffix = ".so";
 
-/// The folder of the library or program that this function was linked into; empty if that cannot be found out.
-std::filesystem::path ownFolder() {
-  Dl_info info;
-  std::error_code error;
-  if (!::dladdr(reinterpret_cast<void *>(&openPluginLibrary), &info) || !info.dli_fname)
-    return {};
-  std::filesystem::path path = std::filesystem::canonical(info.dli_fname, error);
-  // The name of the program itself is what the caller made of it.
-  if (error)
-    path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::filesystem::path() : path.parent_path();
-}
-
 std::vector<std::filesystem::path> searchedFolders() {
   std::vector<std::filesystem::path> folders;
   // Beside it, or where libraries are when it is a program.
   if (std::filesystem::path own = ownFolder(); !own.empty()) {
     folders.push_back(own);
-    folders.push_back(own.parent_path() / "lib");
-    if (folders[0] == folders[1])
-      folders.pop_back();
+    if (std::filesystem::path libraries = installedFolder("lib"); libraries != own)
+      folders.push_back(libraries);
   }
   if (const char *variable = std::getenv("DOVETAIL_PLUGINS"))
     for (absl::string_view folder : absl::StrSplit(variable, ':', absl::SkipEmpty()))

@@ -1,0 +1,47 @@
+//===- Places.cpp - Where Dovetail is installed ---------------------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/runtime/Places.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+
+using namespace dovetail::runtime;
+namespace fs = std::filesystem;
+
+fs::path dovetail::runtime::ownFolder() {
+  Dl_info info;
+  std::error_code error;
+  if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
+    return {};
+  fs::path path = fs::canonical(info.dli_fname, error);
+  // The name of the program itself is what the caller made of it.
+  if (error)
+    path = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::path() : path.parent_path();
+}
+
+fs::path dovetail::runtime::installedFolder(const std::string &name) {
+  fs::path own = ownFolder();
+  return own.empty() || own.filename() == name ? own : own.parent_path() / name;
+}
+
+std::vector<fs::path> dovetail::runtime::nvidiaPackages() {
+  // In a wheel libraries are in site-packages/dovetail/lib.
+  fs::path own = ownFolder();
+  return own.empty() ? std::vector<fs::path>() : nvidiaPackages(own.parent_path().parent_path());
+}
+
+std::vector<fs::path> dovetail::runtime::nvidiaPackages(const fs::path &folder) {
+  std::vector<fs::path> packages;
+  std::error_code error;
+  for (fs::directory_iterator it(folder / "nvidia", error), end; !error && it != end; it.increment(error))
+    packages.push_back(it->path());
+  std::sort(packages.begin(), packages.end());
+  return packages;
+}
