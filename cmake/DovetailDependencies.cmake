@@ -33,12 +33,18 @@ include(AddMLIR)
 find_package(Protobuf REQUIRED)
 find_package(ONNX REQUIRED CONFIG PATHS "${DOVETAIL_ONNX_PREFIX}" NO_DEFAULT_PATH)
 
-# What every target of the compiler needs: MLIR and LLVM as shared libraries.
+include(DovetailStaticLLVM)
+# Says of a target that it is linked with LLVM's archives, as all is that is installed. Tests and tools of developers are
+# linked with LLVM's shared libraries.
+define_property(TARGET PROPERTY DOVETAIL_STATIC_LLVM)
+
+# What every target of the compiler needs.
 separate_arguments(dovetail_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 add_library(DovetailMLIR INTERFACE)
 target_include_directories(DovetailMLIR SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(DovetailMLIR INTERFACE ${dovetail_llvm_definitions})
-target_link_libraries(DovetailMLIR INTERFACE MLIR LLVM)
+target_link_libraries(DovetailMLIR INTERFACE
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:DOVETAIL_STATIC_LLVM>>,DovetailStaticLLVM,MLIR;LLVM;lldELF;lldCommon>")
 
 # libonnx in its link order; its headers as system headers.
 add_library(DovetailONNX INTERFACE)

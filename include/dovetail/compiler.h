@@ -47,6 +47,10 @@ DOVETAIL_COMPILER_API const char *dovetail_compilation_messages(const dovetail_c
 /// Null is allowed.
 DOVETAIL_COMPILER_API void dovetail_compilation_free(dovetail_compilation *compilation);
 
+/// The program `dovetail`: carries out the command that `argc` arguments give. The first one, a name, is ignored.
+/// Reads and writes the standard streams. Returns the exit code. Not thread-safe.
+DOVETAIL_COMPILER_API int dovetail_main(int argc, char **argv);
+
 #ifdef __cplusplus
 } // extern "C"
 #endif

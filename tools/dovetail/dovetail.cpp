@@ -1,4 +1,4 @@
-//===- dovetail.cpp - The compiler and the runtime on the command line -*- C++ -*-===//
+//===- dovetail.cpp - The program dovetail -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,70 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Parses the command line and carries out the command.
+// Hands its arguments to libdovetail-compiler.so, so that there is one copy of LLVM in an installation.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Commands.h"
+#include "dovetail/compiler.h"
 
-#include "dovetail/Driver/ExitCode.h"
-#include "dovetail/runtime/ExitCode.h"
-#include "dovetail/tools/RunCommands.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <new>
-
-using namespace dovetail;
-
-static constexpr char kFooter[] = R"(Exit codes:
-  0  ok                        5  unsupported
-  1  outputs differ            6  does not fit
-  2  usage                     7  incompatible or damaged artifact
-  3  file                      8  device or communication
-  4  invalid model             9  internal error
-
-`dovetail COMMAND --help` shows the options of a command, with examples.)";
-
-/// Reports results that did not arrive: nothing is lost silently, nor by LLVM's abort.
-static absl::Status finishOutput() {
-  llvm::outs().flush();
-  if (std::error_code error = llvm::outs().error()) {
-    llvm::outs().clear_error();
-    return absl::PermissionDeniedError("cannot write to the standard output: " + error.message());
-  }
-  return tools::flushOutput();
-}
-
-int main(int argc, char **argv) {
-  CLI::App app("Partition ONNX models over a mesh of devices, compile them and run them.", "dovetail");
-  app.footer(kFooter);
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "dovetail " DOVETAIL_VERSION);
-  int exitCode = static_cast<int>(ExitCode::Ok);
-  addCompileCommand(app, exitCode);
-  tools::addRunCommand(app, exitCode);
-  addVerifyCommand(app, exitCode);
-  addInspectCommand(app, exitCode);
-  addPlanCommand(app, exitCode);
-  addOperatorsCommand(app, exitCode);
-  tools::addBenchCommand(app, exitCode);
-  tools::addDevicesCommand(app, exitCode);
-  addCalibrateCommand(app, exitCode);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    // Help and version are no errors.
-    if (dynamic_cast<const CLI::Success *>(&error) && !tools::namesUnknownCommand(app, argc, argv))
-      return app.exit(error);
-    llvm::errs() << "dovetail: error: " << tools::describeUsageError(error, app, argc, argv) << "\n";
-    return static_cast<int>(ExitCode::Usage);
-  } catch (const std::bad_alloc &) {
-    llvm::errs() << "dovetail: error: there is not enough memory for the tensors of this model\n";
-    return static_cast<int>(ExitCode::DoesNotFit);
-  }
-  if (absl::Status status = finishOutput(); !status.ok()) {
-    llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
-    return exitCode ? exitCode : runtime::exitCodeOf(status);
-  }
-  return exitCode;
-}
+int main(int argc, char **argv) { return dovetail_main(argc, argv); }

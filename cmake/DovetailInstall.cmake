@@ -1,0 +1,48 @@
+# What `cmake --install` installs, by components:
+#
+#   runtime      libdovetail.so and its plug-ins
+#   compiler     libdovetail-compiler.so
+#   tools        the programs `dovetail` and `dovetail-run`
+#   development  headers, and the packages for CMake and pkg-config
+#
+# Folders are `lib`, `bin` and `include` below the prefix, and all files find each other relative to themselves.
+
+include(CMakePackageConfigHelpers)
+set(packages lib/cmake/Dovetail)
+
+install(TARGETS DovetailShared EXPORT DovetailRuntimeTargets
+  LIBRARY DESTINATION lib COMPONENT runtime NAMELINK_COMPONENT development
+  INCLUDES DESTINATION include)
+get_property(plugins GLOBAL PROPERTY DOVETAIL_TRANSPORTS)
+if(TARGET dovetail_cuda)
+  list(APPEND plugins dovetail_cuda)
+endif()
+foreach(plugin IN LISTS plugins)
+  install(TARGETS ${plugin} LIBRARY DESTINATION lib COMPONENT runtime)
+endforeach()
+install(TARGETS dovetail-run RUNTIME DESTINATION bin COMPONENT tools)
+install(FILES "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/dovetail.h"
+  "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/dovetail.hpp"
+  DESTINATION include/dovetail COMPONENT development)
+# Which these headers include.
+install(FILES "${DLPACK_INCLUDE_DIR}/dlpack/dlpack.h" DESTINATION include/dlpack COMPONENT development)
+install(EXPORT DovetailRuntimeTargets NAMESPACE dovetail:: DESTINATION ${packages} COMPONENT development)
+
+if(DOVETAIL_BUILD_COMPILER)
+  install(TARGETS DovetailCompiler EXPORT DovetailCompilerTargets
+    LIBRARY DESTINATION lib COMPONENT compiler NAMELINK_COMPONENT development
+    INCLUDES DESTINATION include)
+  install(TARGETS dovetail RUNTIME DESTINATION bin COMPONENT tools)
+  install(FILES "${PROJECT_SOURCE_DIR}/include/dovetail/compiler.h" DESTINATION include/dovetail COMPONENT development)
+  install(EXPORT DovetailCompilerTargets NAMESPACE dovetail:: DESTINATION ${packages} COMPONENT development)
+endif()
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/DovetailConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/DovetailConfig.cmake" INSTALL_DESTINATION ${packages})
+# Until version 1.0 a minor version may change interfaces.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/DovetailConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/DovetailConfig.cmake" "${PROJECT_BINARY_DIR}/DovetailConfigVersion.cmake"
+  DESTINATION ${packages} COMPONENT development)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/dovetail.pc.in" "${PROJECT_BINARY_DIR}/dovetail.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/dovetail.pc" DESTINATION lib/pkgconfig COMPONENT development)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/dovetail COMPONENT runtime)
