@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands that a wheel installs: each becomes the program of that name in this package's folder."""
+
+import os
+import pathlib
+import sys
+
+
+def _become(name):
+    program = pathlib.Path(__file__).resolve().parent / "bin" / name
+    try:
+        os.execv(program, [name, *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(f"{name}: error: cannot start {program}: {error.strerror}; install the package again")
+
+
+def dovetail():
+    _become("dovetail")
+
+
+def dovetail_run():
+    _become("dovetail-run")
