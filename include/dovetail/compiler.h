@@ -22,6 +22,9 @@
 extern "C" {
 #endif
 
+/// The version of the library, such as "0.1.0".
+DOVETAIL_COMPILER_API const char *dovetail_compiler_version(void);
+
 /// What came of a compilation.
 typedef struct dovetail_compilation dovetail_compilation;
 

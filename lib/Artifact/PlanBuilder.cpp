@@ -18,6 +18,7 @@
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Plan.h"
+#include "dovetail/runtime/Version.h"
 #include "dovetail/runtime/plan_generated.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -577,7 +578,7 @@ LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
 LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
                                   flatbuffers::FlatBufferBuilder &buffer, bool hasCode) {
   artifact::PlanT plan;
-  plan.producer = "dovetail " DOVETAIL_VERSION;
+  plan.producer = std::string("dovetail ") + runtime::version();
   plan.cpu = code.cpu;
   plan.cpu_features = code.features;
   for (const runtime::KernelUse &use : code.uses) {

@@ -17,5 +17,6 @@ from ._compiler import compile
 from ._errors import DovetailError
 from ._program import Port, Program
 from ._runner import Runner
+from ._version import __version__
 
-__all__ = ["DovetailError", "Port", "Program", "Runner", "compile"]
+__all__ = ["DovetailError", "Port", "Program", "Runner", "__version__", "compile"]

@@ -14,6 +14,7 @@
 
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
+#include "dovetail/runtime/Version.h"
 
 #include <new>
 
@@ -49,6 +50,8 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
   *result = compilation.release();
   return static_cast<int>(diagnostics.getExitCode());
 }
+
+const char *dovetail_compiler_version(void) { return runtime::version(); }
 
 int dovetail_compile_file(const char *path, const char *const *options, size_t numOptions,
                           dovetail_compilation **result) {

@@ -38,6 +38,9 @@ typedef enum {
   DOVETAIL_ERROR_INTERNAL = 9
 } dovetail_status;
 
+/// The version of the library, such as "0.1.0".
+DOVETAIL_API const char *dovetail_version(void);
+
 /// The message of the last error on the calling thread; valid until its next call. Never null.
 DOVETAIL_API const char *dovetail_last_error(void);
 

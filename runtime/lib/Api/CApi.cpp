@@ -11,6 +11,7 @@
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/MemoryFill.h"
 #include "dovetail/runtime/ProgramRunner.h"
+#include "dovetail/runtime/Version.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -171,6 +172,8 @@ absl::Status loadFile(const char *path, dovetail_program **program, bool checkWe
 }
 
 } // namespace
+
+const char *dovetail_version(void) { return runtime::version(); }
 
 const char *dovetail_last_error(void) { return lastError().c_str(); }
 
