@@ -42,8 +42,16 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-class _Port(ctypes.Structure):
+class _Sized(ctypes.Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(self), **fields)
+
+
+class _Port(_Sized):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("name", ctypes.c_char_p),
         ("type", _DataType),
         ("ndim", ctypes.c_int32),
@@ -52,8 +60,9 @@ class _Port(ctypes.Structure):
     ]
 
 
-class _RunnerOptions(ctypes.Structure):
+class _RunnerOptions(_Sized):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("threads", ctypes.c_int32),
         ("timeout_seconds", ctypes.c_double),
         ("autotune", ctypes.c_int32),

@@ -11,6 +11,10 @@
 // Functions return a status; `dovetail_last_error` gives the message. Tensors are DLPack's. Any threads may use a
 // handle at once, until one frees it: runs of one runner happen one after another.
 //
+// Structs begin with their size, by which a library and callers of other versions agree. Set all of a struct to 0, and
+// `struct_size` to its sizeof. Fields are only added, at the end. Fields that an older caller does not have are 0, the
+// default. Fields that the library does not have must be 0. docs/formats.md says what else is promised.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_DOVETAIL_H
@@ -53,6 +57,7 @@ typedef struct dovetail_runner dovetail_runner;
 /// have floats and integers of fewer than 8 bits, of which each is a byte, whose low bits count. 8-bit floats have the
 /// types that DLPack 1.1 has for them; tensors of 8-bit unsigned integers, which are their bits, are taken, too.
 typedef struct {
+  size_t struct_size; ///< Set by the caller, to sizeof(dovetail_port); the functions below set all else.
   const char *name;
   DLDataType type;
   int32_t ndim;
@@ -83,7 +88,7 @@ DOVETAIL_API dovetail_status dovetail_program_axis(const dovetail_program *progr
 DOVETAIL_API int32_t dovetail_program_num_ranks(const dovetail_program *program);
 DOVETAIL_API size_t dovetail_program_num_inputs(const dovetail_program *program);
 DOVETAIL_API size_t dovetail_program_num_outputs(const dovetail_program *program);
-/// Describes an input or output; `index` must be below their number.
+/// Describes an input or output; `index` must be below their number, and `port->struct_size` be set.
 DOVETAIL_API dovetail_status dovetail_program_input(const dovetail_program *program, size_t index, dovetail_port *port);
 DOVETAIL_API dovetail_status dovetail_program_output(const dovetail_program *program, size_t index,
                                                      dovetail_port *port);
@@ -105,7 +110,9 @@ DOVETAIL_API dovetail_status dovetail_program_input_length(const dovetail_progra
 /// inputs.
 DOVETAIL_API dovetail_status dovetail_program_feedback(const dovetail_program *program, size_t input, int64_t *output);
 
+/// How to run a program. A field that is 0 has its default.
 typedef struct {
+  size_t struct_size;     ///< sizeof(dovetail_runner_options).
   int32_t threads;        ///< In all, divided among the ranks; 0 means 1.
   double timeout_seconds; ///< How long no rank may make progress before the run is given up; 0 means 60.
   /// Not 0: measure the algorithms of a device's libraries when the ranks start, and use the fastest. 0: take what the

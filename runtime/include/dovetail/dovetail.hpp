@@ -117,7 +117,8 @@ private:
                           dovetail_status (*describe)(const dovetail_program *, size_t, dovetail_port *)) const {
     std::vector<Port> result;
     for (size_t i = 0, n = count(handle.get()); i < n; ++i) {
-      dovetail_port port;
+      dovetail_port port = {};
+      port.struct_size = sizeof(port);
       detail::check(describe(handle.get(), i, &port));
       result.push_back({port.name, port.type, std::vector<int64_t>(port.shape, port.shape + port.ndim)});
     }
@@ -148,13 +149,13 @@ public:
   /// that the calling thread may run on.
   explicit Runner(const Program &program, int threads = 1, double timeoutSeconds = 60, bool autotune = false,
                   const std::string &communicator = "local", bool pin = false)
-      : Runner(program, {threads, timeoutSeconds, autotune, communicator.c_str(), pin, nullptr}) {}
+      : Runner(program, makeOptions(threads, timeoutSeconds, autotune, communicator.c_str(), pin, nullptr)) {}
 
   /// This process is one rank, with `threads` threads: that which it is in a communicator of MPI, of which
   /// MPI_Comm_c2f gives `communicator`. All of its processes make the same calls; dovetail.h says what MPI has to be.
   static Runner overMpi(const Program &program, int32_t communicator, int threads = 1, double timeoutSeconds = 60,
                         bool pin = false) {
-    return Runner(program, {threads, timeoutSeconds, 0, "mpi", pin, &communicator});
+    return Runner(program, makeOptions(threads, timeoutSeconds, false, "mpi", pin, &communicator));
   }
 
   /// Reads `inputs` and writes `outputs`, in the order of the program's; on processes other than rank 0 there are none.
@@ -188,6 +189,19 @@ public:
   }
 
 private:
+  static dovetail_runner_options makeOptions(int threads, double timeoutSeconds, bool autotune,
+                                             const char *communicator, bool pin, const int32_t *mpiCommunicator) {
+    dovetail_runner_options options = {};
+    options.struct_size = sizeof(options);
+    options.threads = threads;
+    options.timeout_seconds = timeoutSeconds;
+    options.autotune = autotune;
+    options.communicator = communicator;
+    options.pin = pin;
+    options.mpi_communicator = mpiCommunicator;
+    return options;
+  }
+
   Runner(const Program &program, const dovetail_runner_options &options) {
     dovetail_runner *raw = nullptr;
     detail::check(dovetail_runner_create(program.get(), &options, &raw));

@@ -8,6 +8,8 @@
 
 #include "dovetail/dovetail.h"
 
+#include "SizedStruct.h"
+
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/MemoryFill.h"
 #include "dovetail/runtime/ProgramRunner.h"
@@ -103,9 +105,13 @@ absl::Status describePort(const std::vector<runtime::PortInfo> &ports, size_t in
   if (index >= ports.size())
     return absl::InvalidArgumentError(absl::StrCat("there is no port ", index, " of ", ports.size()));
   const runtime::PortInfo &info = ports[index];
-  *port = {info.name.c_str(), dataTypeOf(info.type), static_cast<int32_t>(info.shape.size()), info.shape.data(),
-           runtime::elementTypeName(info.type)};
-  return absl::OkStatus();
+  dovetail_port described = {};
+  described.name = info.name.c_str();
+  described.type = dataTypeOf(info.type);
+  described.ndim = static_cast<int32_t>(info.shape.size());
+  described.shape = info.shape.data();
+  described.type_name = runtime::elementTypeName(info.type);
+  return api::writeStruct("dovetail_port", described, port);
 }
 
 /// DLPack's tensors as the runtime's; types and shapes are compared with the ports by the runner.
@@ -157,6 +163,30 @@ absl::Status describePart(const dovetail_program *program, const std::vector<run
   for (int dim = 0; dim < box.rank(); ++dim) {
     offsets[dim] = box[dim].lo;
     extents[dim] = box[dim].size();
+  }
+  return absl::OkStatus();
+}
+
+/// The options of a caller of any version as the runtime's, whose defaults stay where they are 0.
+absl::Status chooseOptions(const dovetail_runner_options *given, runtime::RunnerOptions &chosen) {
+  dovetail_runner_options options;
+  if (absl::Status status = api::readStruct("dovetail_runner_options", given, options); !status.ok())
+    return status;
+  if (options.threads != 0)
+    chosen.threads = options.threads;
+  if (options.timeout_seconds != 0) {
+    if (!(options.timeout_seconds > 0 && options.timeout_seconds <= 1e6))
+      return absl::InvalidArgumentError("timeout_seconds must be above 0 and at most 1000000");
+    chosen.timeout = std::chrono::milliseconds(std::max(1, static_cast<int>(options.timeout_seconds * 1000)));
+  }
+  chosen.autotune = options.autotune != 0;
+  chosen.pin = options.pin != 0;
+  if (options.communicator)
+    chosen.communicator = options.communicator;
+  if (options.mpi_communicator) {
+    chosen.processes = *options.mpi_communicator;
+    if (!options.communicator)
+      chosen.communicator = "mpi";
   }
   return absl::OkStatus();
 }
@@ -307,21 +337,9 @@ dovetail_status dovetail_runner_create(const dovetail_program *program, const do
     if (!program || !runner)
       return isNull(program ? "runner" : "program");
     runtime::RunnerOptions chosen;
-    if (options && options->threads != 0)
-      chosen.threads = options->threads;
-    if (options && options->timeout_seconds != 0) {
-      if (!(options->timeout_seconds > 0 && options->timeout_seconds <= 1e6))
-        return absl::InvalidArgumentError("timeout_seconds must be above 0 and at most 1000000");
-      chosen.timeout = std::chrono::milliseconds(std::max(1, static_cast<int>(options->timeout_seconds * 1000)));
-    }
-    chosen.autotune = options && options->autotune != 0;
-    chosen.pin = options && options->pin != 0;
-    if (options && options->communicator)
-      chosen.communicator = options->communicator;
-    if (options && options->mpi_communicator) {
-      chosen.processes = *options->mpi_communicator;
-      if (!options->communicator)
-        chosen.communicator = "mpi";
+    if (options) {
+      if (absl::Status status = chooseOptions(options, chosen); !status.ok())
+        return status;
     }
     auto created = runtime::ProgramRunner::create(program->program, chosen);
     if (!created.ok())

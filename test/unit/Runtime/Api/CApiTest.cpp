@@ -212,9 +212,12 @@ TEST(CApi, ErrorsHaveCodesAndMessages) {
   ASSERT_EQ(dovetail_program_bytes(program, &copy, &size), DOVETAIL_OK);
   ASSERT_EQ(size, bytes.size());
   EXPECT_EQ(std::memcmp(copy, bytes.data(), size), 0);
-  dovetail_port port;
+  dovetail_port port = {};
+  port.struct_size = sizeof(port);
   EXPECT_EQ(dovetail_program_input(program, 1, &port), DOVETAIL_ERROR_USAGE);
-  dovetail_runner_options options = {-1, 0, 0, nullptr, 0, nullptr};
+  dovetail_runner_options options = {};
+  options.struct_size = sizeof(options);
+  options.threads = -1;
   dovetail_runner *runner = nullptr;
   EXPECT_EQ(dovetail_runner_create(program, &options, &runner), DOVETAIL_ERROR_USAGE);
   ASSERT_EQ(dovetail_runner_create(program, nullptr, &runner), DOVETAIL_OK);
@@ -239,6 +242,99 @@ TEST(CApi, ErrorsHaveCodesAndMessages) {
   EXPECT_EQ(dovetail_runner_run(runner, &good, 2, &good, 1), DOVETAIL_ERROR_USAGE);
   EXPECT_EQ(dovetail_runner_run(runner, &good, 1, &good, 1), DOVETAIL_OK) << dovetail_last_error();
   dovetail_runner_free(runner);
+}
+
+namespace {
+
+/// Options as a caller of a newer version has them.
+struct NewerOptions {
+  dovetail_runner_options known;
+  int64_t added[2];
+};
+
+/// The runner that a program starts with options of any size. Leaves its message to dovetail_last_error.
+dovetail_status createRunner(const dovetail_program *program, const void *options) {
+  dovetail_runner *runner = nullptr;
+  dovetail_status status =
+      dovetail_runner_create(program, static_cast<const dovetail_runner_options *>(options), &runner);
+  EXPECT_EQ(runner != nullptr, status == DOVETAIL_OK);
+  std::string message = dovetail_last_error();
+  dovetail_runner_free(runner);
+  return status;
+}
+
+} // namespace
+
+TEST(CApi, OptionsOfOtherVersionsAreRead) {
+  std::vector<std::byte> bytes = makeArtifact();
+  dovetail::Program program(bytes.data(), bytes.size());
+  // Older callers end before a field: what lies there is not theirs, and the field has its default.
+  dovetail_runner_options older = {};
+  older.communicator = "no such transport";
+  older.struct_size = sizeof(older);
+  EXPECT_EQ(createRunner(program.get(), &older), DOVETAIL_ERROR_USAGE);
+  EXPECT_THAT(dovetail_last_error(), HasSubstr("no such transport"));
+  for (size_t size = sizeof(size_t); size <= offsetof(dovetail_runner_options, communicator); size += sizeof(size_t)) {
+    older.struct_size = size;
+    EXPECT_EQ(createRunner(program.get(), &older), DOVETAIL_OK) << size << " bytes: " << dovetail_last_error();
+  }
+  older.struct_size = offsetof(dovetail_runner_options, communicator) + sizeof(char *);
+  EXPECT_EQ(createRunner(program.get(), &older), DOVETAIL_ERROR_USAGE);
+  // Fields that an older caller has count.
+  older.threads = -1;
+  older.struct_size = offsetof(dovetail_runner_options, timeout_seconds);
+  EXPECT_EQ(createRunner(program.get(), &older), DOVETAIL_ERROR_USAGE);
+  EXPECT_THAT(dovetail_last_error(), HasSubstr("at least 1 thread"));
+
+  NewerOptions newer = {};
+  newer.known.struct_size = sizeof(newer);
+  EXPECT_EQ(createRunner(program.get(), &newer), DOVETAIL_OK) << dovetail_last_error();
+  newer.added[1] = 1;
+  EXPECT_EQ(createRunner(program.get(), &newer), DOVETAIL_ERROR_USAGE);
+  EXPECT_THAT(dovetail_last_error(), HasSubstr("sets fields that Dovetail " + std::string(dovetail_version())));
+  // Behind the end that it states nothing is read.
+  newer.known.struct_size = offsetof(NewerOptions, added) + sizeof(int64_t);
+  EXPECT_EQ(createRunner(program.get(), &newer), DOVETAIL_OK) << dovetail_last_error();
+}
+
+TEST(CApi, StructsWithoutTheirSizeAreRefused) {
+  std::vector<std::byte> bytes = makeArtifact();
+  dovetail::Program program(bytes.data(), bytes.size());
+  for (auto [size, words] : {std::pair(size_t(0), "is 0; set it to sizeof(dovetail_runner_options)"),
+                             {sizeof(dovetail_runner_options) - 1, "which no version of the struct has"},
+                             {size_t(4), "which no version of the struct has"},
+                             {~size_t(7), "which no version of the struct has"}}) {
+    dovetail_runner_options options = {};
+    options.struct_size = size;
+    EXPECT_EQ(createRunner(program.get(), &options), DOVETAIL_ERROR_USAGE) << size;
+    EXPECT_THAT(dovetail_last_error(), HasSubstr(words));
+  }
+  dovetail_port port = {};
+  EXPECT_EQ(dovetail_program_input(program.get(), 0, &port), DOVETAIL_ERROR_USAGE);
+  EXPECT_THAT(dovetail_last_error(), HasSubstr("struct_size of dovetail_port is 0"));
+  EXPECT_EQ(port.name, nullptr);
+}
+
+TEST(CApi, PortsOfOtherVersionsAreWritten) {
+  std::vector<std::byte> bytes = makeArtifact();
+  dovetail::Program program(bytes.data(), bytes.size());
+  dovetail_port port = {};
+  port.struct_size = offsetof(dovetail_port, type_name);
+  ASSERT_EQ(dovetail_program_input(program.get(), 0, &port), DOVETAIL_OK) << dovetail_last_error();
+  EXPECT_STREQ(port.name, "x");
+  EXPECT_EQ(port.ndim, 2);
+  EXPECT_EQ(port.struct_size, offsetof(dovetail_port, type_name));
+  EXPECT_EQ(port.type_name, nullptr);
+
+  struct {
+    dovetail_port known;
+    int64_t added[2];
+  } newer = {{}, {3, 4}};
+  newer.known.struct_size = offsetof(decltype(newer), added) + sizeof(int64_t);
+  ASSERT_EQ(dovetail_program_input(program.get(), 0, &newer.known), DOVETAIL_OK) << dovetail_last_error();
+  EXPECT_STREQ(newer.known.type_name, "float32");
+  EXPECT_EQ(newer.added[0], 0);
+  EXPECT_EQ(newer.added[1], 4);
 }
 
 TEST(CApi, CppErrorsAreExceptions) {
