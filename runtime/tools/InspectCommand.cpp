@@ -8,6 +8,7 @@
 
 #include "Common.h"
 
+#include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Schedule.h"
 
 #include "absl/strings/str_cat.h"
@@ -180,8 +181,13 @@ absl::Status describe(const runtime::Program &program, const std::string &path, 
     entry["received_bytes"] = received[rank];
     ranks.push_back(std::move(entry));
   }
+  absl::StatusOr<runtime::ArtifactHeader> header = runtime::readHeader(program.getArtifact());
+  if (!header.ok())
+    return header.status();
   report = {{"file", path},
             {"file_bytes", static_cast<int64_t>(info.st_size)},
+            {"format", header->format},
+            {"oldest_reader", header->oldestReader},
             {"producer", plan.producer},
             {"model", plan.model},
             {"target", plan.target},
@@ -279,6 +285,8 @@ std::string formatReport(const json &report) {
       {"file", absl::StrCat(text(report["file"]), " (", formatBytes(report["file_bytes"].get<int64_t>()), ": weights ",
                             formatBytes(report["weights_bytes"].get<int64_t>()), ", code ",
                             formatBytes(report["code_bytes"].get<int64_t>()), ")")},
+      {"format", absl::StrCat(report["format"].get<uint32_t>(), ", for readers of format ",
+                              report["oldest_reader"].get<uint32_t>(), " and newer")},
       {"model", text(report["model"])},
       {"compiler", text(report["producer"])},
       {"target", absl::StrCat(text(report["target"]), " ", text(report["cpu"]))},

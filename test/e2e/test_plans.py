@@ -24,7 +24,9 @@ from subjects import SMALL_SUBJECTS, SUBJECTS
 RECORDS = pathlib.Path(__file__).with_name("plans.json")
 MESHES = {"1": {"y": 1}, "3": {"y": 3}, "2x2": {"y": 2, "x": 2}}
 #: What `inspect` says of code and file, not of the plan.
-NOT_OF_THE_PLAN = ("code_bytes", "cpu", "cpu_features", "file", "file_bytes", "kernels", "producer")
+NOT_OF_THE_PLAN = (
+    "code_bytes", "cpu", "cpu_features", "file", "file_bytes", "format", "kernels", "oldest_reader", "producer"
+)
 
 
 def cases():

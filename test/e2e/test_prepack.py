@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Artifacts whose weights are packed when they are compiled (`--prepack`)."""
 
-import ctypes
 import struct
 import subprocess
 
@@ -9,6 +8,7 @@ import dovetail_models
 import numpy as np
 import onnx
 import pytest
+from harness.artifact import PACKED, fit_checksums, sections
 from harness.backend import call, tool
 from harness.compare import differences
 from harness.cpus import can_run, cpu_parameters, needs_cpu
@@ -96,53 +96,19 @@ def test_results_are_the_same(files, mesh, cpu):
     np.testing.assert_array_equal(prepacked, result)
 
 
-PACKED = 6
-#: Bytes of a section that are checked together.
-PART = 4 << 20
-
-
-def _sections(artifact):
-    """(kind, where the checksums of its parts are, offset, size) of each section; behind the last one (0, end of them)."""
-    content = artifact.read_bytes()
-    count = struct.unpack_from("<I", content, 12)[0]
-    sums = 32 + 24 * count
-    for number in range(count):
-        kind, _, offset, size = struct.unpack_from("<IIQQ", content, 32 + 24 * number)
-        yield kind, sums, offset, size
-        sums += 8 * -(-size // PART)
-    yield 0, sums, 0, 0
-
-
-def _checksum(content):
-    library = ctypes.CDLL("libxxhash.so.0")
-    library.XXH3_64bits.argtypes, library.XXH3_64bits.restype = [ctypes.c_char_p, ctypes.c_size_t], ctypes.c_uint64
-    return library.XXH3_64bits(content, len(content))
-
-
-def _with_checksums(artifact, content):
-    """The content of the artifact, whose section of packed weights was changed."""
-    (_, sums, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
-    parts = [_checksum(bytes(content[at : min(at + PART, offset + size)])) for at in range(offset, offset + size, PART)]
-    struct.pack_into(f"<{len(parts)}Q", content, sums, *parts)
-    end = list(_sections(artifact))[-1][1]
-    struct.pack_into("<Q", content, 24, 0)
-    struct.pack_into("<Q", content, 24, _checksum(bytes(content[:end])))
-    return content
-
-
 def test_weights_of_the_image_are_used(files):
     """Other packed bytes, other results: nothing is packed at start-up. Checksums are made to fit."""
     folder, expected = files
     artifact = _compile(folder, "--prepack", 1)
     _, before = _run(folder, artifact, expected)
     content = bytearray(artifact.read_bytes())
-    (_, _, offset, _) = next(s for s in _sections(artifact) if s[0] == PACKED)
+    (_, _, offset, _) = next(s for s in sections(content) if s[0] == PACKED)
     entries = struct.unpack_from("<Q", content, offset)[0]
     assert entries >= 2
     for entry in range(entries):
         _, begin, length = struct.unpack_from("<3Q", content, offset + 24 + 24 * entry)
         content[offset + begin : offset + begin + length] = struct.pack("<f", 1) * (length // 4)
-    artifact.write_bytes(_with_checksums(artifact, content))
+    artifact.write_bytes(fit_checksums(content, {PACKED}))
     code, _, messages = call(
         [tool("dovetail"), "run", artifact, "--input", f"x=@{folder}/x.npy", "--output", folder / "z.npz"]
     )
@@ -180,7 +146,7 @@ def winograd(tmp_path):
 def _packed(artifact):
     """(offset, size) of the section of packed weights, its texts, and the bytes of each entry."""
     content = artifact.read_bytes()
-    (_, _, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
+    (_, _, offset, size) = next(s for s in sections(content) if s[0] == PACKED)
     count, _, machine = struct.unpack_from("<3Q", content, offset)
     entries = [struct.unpack_from("<3Q", content, offset + 24 + 24 * i) for i in range(count)]
     texts = content[offset + 24 + 24 * count :][: machine + sum(length for length, _, _ in entries)]
@@ -190,7 +156,7 @@ def _packed(artifact):
 def _keys(artifact):
     """What is packed, and how."""
     content = artifact.read_bytes()
-    (_, _, offset, _) = next(s for s in _sections(artifact) if s[0] == PACKED)
+    (_, _, offset, _) = next(s for s in sections(content) if s[0] == PACKED)
     count, _, at = struct.unpack_from("<3Q", content, offset)
     _, texts, _ = _packed(artifact)
     keys = set()
@@ -225,7 +191,7 @@ def test_other_kernels_pack_again(winograd):
     content = bytearray(artifact.read_bytes())
     at = content.index(texts[start:])
     content[at + len(" and kernels ")] ^= 2
-    artifact.write_bytes(_with_checksums(artifact, content))
+    artifact.write_bytes(fit_checksums(content, {PACKED}))
     messages, _ = _run(folder, artifact, expected)
     assert REPACKED in messages, messages
 
@@ -279,7 +245,7 @@ def test_damaged_images_are_refused(files):
     folder, _ = files
     artifact = _compile(folder, "--prepack", 1)
     whole = artifact.read_bytes()
-    (_, _, offset, size) = next(s for s in _sections(artifact) if s[0] == PACKED)
+    (_, _, offset, size) = next(s for s in sections(whole) if s[0] == PACKED)
     for position in (offset, offset + 20, offset + size // 2, offset + size - 1):
         content = bytearray(whole)
         content[position] ^= 16

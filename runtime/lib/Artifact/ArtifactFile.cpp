@@ -166,9 +166,10 @@ absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) 
     tableBytes.insert(tableBytes.end(), bytes.begin(), bytes.end());
   ArtifactHeader header{};
   std::memcpy(header.magic, artifactMagic, sizeof(artifactMagic));
-  header.version = artifactVersion;
-  header.sectionCount = sections.size();
+  header.format = artifactFormat;
+  header.oldestReader = oldestReader;
   header.fileSize = position;
+  header.sectionCount = sections.size();
   header.checksum = headerChecksum(header, tableBytes);
 
   if (absl::Status status = sink(absl::MakeConstSpan(reinterpret_cast<const std::byte *>(&header), sizeof(header)));
@@ -301,22 +302,15 @@ absl::Status CheckedSection::check(Bytes range, int threads) const {
 }
 
 absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, int threads) {
-  ArtifactHeader header;
-  if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), artifactMagic, sizeof(artifactMagic)) != 0)
-    return absl::FailedPreconditionError("not a Dovetail artifact, as `dovetail compile` writes them");
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.version != artifactVersion)
-    return absl::FailedPreconditionError(absl::StrCat("format version ", header.version,
-                                                      ", but this runtime reads version ", artifactVersion,
-                                                      "; compile the model again"));
-  if (header.fileSize != bytes.size())
-    return absl::DataLossError(absl::StrCat("the file has ", bytes.size(), " bytes instead of ", header.fileSize,
-                                            "; it was cut short or changed"));
+  absl::StatusOr<ArtifactHeader> read = readHeader(bytes);
+  if (!read.ok())
+    return read.status();
+  const ArtifactHeader &header = *read;
   Bytes rest = bytes.subspan(sizeof(header));
   if (header.sectionCount > rest.size() / sizeof(SectionEntry))
     return absl::DataLossError("the table of sections does not fit into the file");
   uint64_t tableSize = header.sectionCount * sizeof(SectionEntry), sumsSize = 0;
-  for (uint32_t i = 0; i < header.sectionCount; ++i) {
+  for (uint64_t i = 0; i < header.sectionCount; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, rest.data() + i * sizeof(entry), sizeof(entry));
     if (entry.size > bytes.size())
@@ -333,9 +327,14 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, i
   result.checksum = header.checksum;
   std::set<std::pair<SectionKind, uint32_t>> seen;
   uint64_t position = sizeof(header) + table.size();
-  for (uint32_t i = 0; i < header.sectionCount; ++i) {
+  for (uint64_t i = 0; i < header.sectionCount; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
+    bool isKnown = entry.kind >= SectionKind::Plan && entry.kind <= SectionKind::Packed;
+    // A newer version may add what older ones need not read.
+    if (!isKnown && header.format <= artifactFormat)
+      return absl::DataLossError(
+          absl::StrCat("unknown section kind ", static_cast<uint32_t>(entry.kind), "; the file is damaged"));
     bool forArch = entry.kind == SectionKind::Ptx || entry.kind == SectionKind::Cubin;
     CodeImage image{entry.kind, entry.arch, {}};
     CheckedSection *lazy = entry.kind == SectionKind::Weights  ? &result.weights
@@ -344,10 +343,7 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, i
     Bytes *target = entry.kind == SectionKind::Plan              ? &result.plan
                     : forArch || entry.kind == SectionKind::Code ? &image.bytes
                                                                  : nullptr;
-    if (!lazy && !target)
-      return absl::FailedPreconditionError(
-          absl::StrCat("unknown section kind ", static_cast<uint32_t>(entry.kind), "; compile the model again"));
-    if ((entry.arch != 0) != forArch)
+    if (isKnown && (entry.arch != 0) != forArch)
       return absl::DataLossError(
           absl::StrCat("the ", sectionName(entry.kind), " section is for architecture ", entry.arch));
     if (!seen.insert({entry.kind, entry.arch}).second)
@@ -368,6 +364,8 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, i
     }
     if (absl::Status status = section.checkAll(threads); !status.ok())
       return status;
+    if (!target)
+      continue;
     *target = section.getBytes();
     if (target == &image.bytes)
       result.code.push_back(image);

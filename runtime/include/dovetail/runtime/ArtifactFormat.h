@@ -30,8 +30,13 @@ namespace dovetail::runtime {
 
 inline constexpr char artifactMagic[8] = {'D', 'O', 'V', 'E', 'T', 'A', 'I', 'L'};
 
-/// Incremented whenever a file of the previous version would be misread.
-inline constexpr uint32_t artifactVersion = 8;
+/// The format of artifacts that this version writes. docs/formats.md says what is part of it and when it is raised.
+inline constexpr uint32_t artifactFormat = 9;
+/// The oldest format that this version reads: the one before its own, from 9 on, the first that says who can read it.
+inline constexpr uint32_t oldestReadFormat = 9;
+static_assert(oldestReadFormat < artifactFormat || artifactFormat == 9);
+/// Artifacts say that runtimes of this format and newer can read them.
+inline constexpr uint32_t oldestReader = 9;
 
 /// Sections are checked in parts of so many bytes, of which the last may have fewer, so that threads can share them,
 /// and who needs a part of the weights reads no others.
@@ -54,15 +59,16 @@ enum class SectionKind : uint32_t {
 };
 
 /// The first bytes of an artifact. The table of sections follows, and for each section, in this order, the XXH3-64 of
-/// each of its parts, 8 bytes each.
+/// each of its parts, 8 bytes each. The fields up to `oldestReader` are the same in all formats from 9 on.
 struct ArtifactHeader {
   char magic[8];
-  uint32_t version;
-  uint32_t sectionCount;
+  uint32_t format;       ///< `artifactFormat` of the version that wrote the artifact.
+  uint32_t oldestReader; ///< At most `format`. Runtimes of this format and newer can read the artifact.
   uint64_t fileSize;
   uint64_t checksum; ///< XXH3-64 of the header, with this field zero, the table and the checksums of parts.
+  uint64_t sectionCount;
 };
-static_assert(sizeof(ArtifactHeader) == 32);
+static_assert(sizeof(ArtifactHeader) == 40);
 
 /// An entry of the table of sections.
 struct SectionEntry {
@@ -133,9 +139,14 @@ struct ArtifactSections {
   std::vector<CodeImage> code; ///< Sections of kinds Code, Ptx and Cubin, in the order of the file.
 };
 
+/// The header of an artifact of a format that this version reads. Nothing else of the file is looked at before the
+/// format. Errors: FAILED_PRECONDITION for other files and other formats, DATA_LOSS for a file that was cut short, or
+/// whose header makes no sense.
+absl::StatusOr<ArtifactHeader> readHeader(absl::Span<const std::byte> bytes);
+
 /// Checks header and bounds, and checksums of all sections but `weights` and `packed`, which are left to who reads
-/// them. Up to `threads` threads check. Errors: FAILED_PRECONDITION for what is not an artifact or has another version,
-/// DATA_LOSS for a damaged one.
+/// them. Up to `threads` threads check. Sections of unknown kinds are left out if the artifact has a newer format.
+/// Errors: those of `readHeader`, and DATA_LOSS for a damaged artifact.
 absl::StatusOr<ArtifactSections> parseArtifact(absl::Span<const std::byte> bytes, int threads = 1);
 
 } // namespace dovetail::runtime

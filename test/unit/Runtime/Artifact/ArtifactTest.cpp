@@ -13,11 +13,15 @@
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/Schedule.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <unistd.h>
+#include <xxhash.h>
 
 using namespace dovetail;
 using namespace dovetail::test;
@@ -243,6 +247,99 @@ TEST(Artifact, CodeForSeveralArchitectures) {
                    .ok());
 }
 
+namespace {
+
+/// The artifact with its header changed, whose checksum is made to fit.
+Bytes withHeader(Bytes bytes, const std::function<void(runtime::ArtifactHeader &)> &change) {
+  runtime::ArtifactHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  change(header);
+  header.checksum = 0;
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  size_t end = sizeof(header) + header.sectionCount * sizeof(runtime::SectionEntry);
+  for (uint64_t i = 0; i < header.sectionCount; ++i) {
+    runtime::SectionEntry entry;
+    std::memcpy(&entry, bytes.data() + sizeof(header) + i * sizeof(entry), sizeof(entry));
+    end += (entry.size + runtime::checkedPartBytes - 1) / runtime::checkedPartBytes * sizeof(uint64_t);
+  }
+  header.checksum = XXH3_64bits(bytes.data(), end);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  return bytes;
+}
+
+} // namespace
+
+TEST(Artifact, FormatsAreReadBeforeAllElse) {
+  constexpr uint32_t ours = runtime::artifactFormat;
+  const Bytes good = makeProgram().artifact();
+  auto with = [&](uint32_t format, uint32_t reader) {
+    return withHeader(good, [&](runtime::ArtifactHeader &header) {
+      header.format = format;
+      header.oldestReader = reader;
+    });
+  };
+  auto expect = [](const Bytes &bytes, absl::StatusCode code, const std::string &words) {
+    absl::Status status = runtime::readHeader(bytes).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+    EXPECT_EQ(Program::load(bytes).status(), status);
+  };
+  EXPECT_TRUE(Program::load(with(ours, ours)).ok());
+  // Newer ones say themselves whether they can be read.
+  for (uint32_t newer : {ours + 1, ours + 100, ~0u}) {
+    EXPECT_TRUE(Program::load(with(newer, ours)).ok()) << newer;
+    EXPECT_TRUE(Program::load(with(newer, 1)).ok()) << newer;
+    std::string words = absl::StrCat("the artifact has format ", newer, ", which needs a Dovetail that reads format ",
+                                     newer, " or newer, but Dovetail ");
+    expect(with(newer, newer), absl::StatusCode::kFailedPrecondition, words);
+    // A newer one may be anything behind that.
+    Bytes beginning = with(newer, newer);
+    beginning.resize(16);
+    expect(beginning, absl::StatusCode::kFailedPrecondition, words);
+  }
+  expect(with(ours + 5, ours + 1), absl::StatusCode::kFailedPrecondition, absl::StrCat("reads format ", ours + 1));
+  expect(with(ours + 5, ours + 1), absl::StatusCode::kFailedPrecondition, "use a newer Dovetail, or compile the model");
+  // Older ones, which end otherwise, are not asked who can read them.
+  for (uint32_t older : {0u, 1u, 8u, runtime::oldestReadFormat - 1})
+    for (uint32_t reader : {0u, 1u, ours, ours + 1, ~0u})
+      expect(with(older, reader), absl::StatusCode::kFailedPrecondition,
+             absl::StrCat("the artifact has format ", older, ", but Dovetail "));
+  expect(with(8, 2), absl::StatusCode::kFailedPrecondition, "; compile the model again with this version");
+  expect(with(ours, ours + 1), absl::StatusCode::kDataLoss, "the file is damaged");
+  expect(with(ours, 0), absl::StatusCode::kDataLoss, "the file is damaged");
+  expect(with(ours + 3, 0), absl::StatusCode::kDataLoss, "the file is damaged");
+  for (size_t size = 8; size < 40; ++size)
+    expect(Bytes(good.begin(), good.begin() + size), absl::StatusCode::kDataLoss, "was cut short");
+  for (size_t size = 0; size < 8; ++size)
+    expect(Bytes(good.begin(), good.begin() + size), absl::StatusCode::kFailedPrecondition, "not a Dovetail artifact");
+  // The oldest reader is a part of the header that the checksum holds.
+  Bytes changed = with(ours + 1, ours);
+  changed[12] ^= std::byte(8);
+  EXPECT_EQ(Program::load(changed).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(Artifact, SectionsThatNewerFormatsAddAreLeftOut) {
+  Bytes plan(8, std::byte(1)), weights(100, std::byte(2)), added(5000, std::byte(3));
+  using runtime::SectionKind;
+  constexpr auto newKind = static_cast<SectionKind>(static_cast<uint32_t>(SectionKind::Packed) + 1);
+  auto bytes =
+      runtime::serializeArtifact({runtime::Section{SectionKind::Plan, {plan}}, runtime::Section{newKind, {added}, 7},
+                                  runtime::Section{SectionKind::Weights, {weights}}});
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::Status status = runtime::parseArtifact(*bytes).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("unknown section kind 7"));
+  Bytes newer = withHeader(*bytes, [](runtime::ArtifactHeader &header) { ++header.format; });
+  auto sections = runtime::parseArtifact(newer);
+  ASSERT_TRUE(sections.ok()) << sections.status();
+  EXPECT_EQ(sections->plan.size(), 8u);
+  EXPECT_TRUE(sections->weights.checkAll(1).ok());
+  EXPECT_TRUE(sections->code.empty());
+  // Damage is found in it, too.
+  newer[newer.size() - 4096 - 100] ^= std::byte(1);
+  EXPECT_FALSE(runtime::parseArtifact(newer).ok());
+}
+
 TEST(Artifact, BlocksOfALaunch) {
   runtime::BlockShape shape;
   shape.tiles = {{0, 1}, {2, 4}};
@@ -280,9 +377,6 @@ TEST(Artifact, ErrorsNameTheFileAndTheReason) {
   Bytes good = makeProgram().artifact();
   expect({}, absl::StatusCode::kFailedPrecondition, "not a Dovetail artifact");
   expect(Bytes(5000, std::byte(7)), absl::StatusCode::kFailedPrecondition, "not a Dovetail artifact");
-  Bytes versioned = good;
-  versioned[8] = std::byte(99);
-  expect(versioned, absl::StatusCode::kFailedPrecondition, "version 99");
   expect(Bytes(good.begin(), good.end() - 1), absl::StatusCode::kDataLoss, "cut short");
   Bytes flipped = good;
   flipped[5000] ^= std::byte(1);
