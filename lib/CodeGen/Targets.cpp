@@ -14,6 +14,7 @@
 #include "GPU/CudaTarget.h"
 #include "GPU/EmulatedTarget.h"
 
+#include "dovetail/CodeGen/TargetNames.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace dovetail;
@@ -33,10 +34,4 @@ const Target *dovetail::findTarget(llvm::StringRef name) {
   return found == getTargets().end() ? nullptr : *found;
 }
 
-std::string dovetail::listTargets() {
-  llvm::SmallVector<llvm::StringRef> names;
-  for (const Target *target : getTargets())
-    if (target->isPublic())
-      names.push_back(target->getName());
-  return llvm::join(names, ", ");
-}
+std::string dovetail::listTargets() { return llvm::join(llvm::ArrayRef<const char *>(publicTargets), ", "); }

@@ -341,27 +341,6 @@ absl::Status tools::notEnoughMemory(const std::string &path, const runtime::Plan
               : ""));
 }
 
-std::string tools::formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent) {
-  std::vector<size_t> widths;
-  for (const std::vector<std::string> &row : rows)
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths.resize(std::max(widths.size(), i + 1));
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string text;
-  for (const std::vector<std::string> &row : rows) {
-    text += indent;
-    for (size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size())
-        text.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  }
-  return text;
-}
-
 std::string tools::formatBytes(int64_t bytes) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);

@@ -12,6 +12,7 @@
 
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/tools/RunCommands.h"
+#include "dovetail/tools/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -31,7 +32,7 @@ int main(int argc, char **argv) {
   CLI::App app("Run compiled programs.", "dovetail-run");
   app.footer(footer);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "dovetail-run " DOVETAIL_VERSION);
+  tools::addVersionFlags(app, {.commit = tools::commit()});
   int exitCode = 0;
   tools::addRunCommand(app, exitCode);
   tools::addInspectCommand(app, exitCode);

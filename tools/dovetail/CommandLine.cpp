@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Facts.h"
 #include "dovetail/compiler.h"
 
 #include "dovetail/Driver/ExitCode.h"
@@ -45,7 +46,8 @@ int dovetail_main(int argc, char **argv) {
   CLI::App app("Partition ONNX models over a mesh of devices, compile them and run them.", "dovetail");
   app.footer(kFooter);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "dovetail " DOVETAIL_VERSION);
+  // The program answers itself, without this library.
+  tools::addVersionFlags(app, compilerFacts());
   int exitCode = static_cast<int>(ExitCode::Ok);
   addCompileCommand(app, exitCode);
   tools::addRunCommand(app, exitCode);

@@ -44,8 +44,6 @@ public:
 
   /// As in `--target`.
   virtual llvm::StringRef getName() const = 0;
-  /// Whether users have a use for it.
-  virtual bool isPublic() const { return true; }
   /// The names of its libraries, which `dovetail/Target/Library.h` describes.
   virtual llvm::ArrayRef<std::string> getLibraries() const { return {}; }
   /// The same with values around convolutions in blocks of channels; none if the target's libraries take none.

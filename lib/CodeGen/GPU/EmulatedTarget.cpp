@@ -25,7 +25,6 @@ namespace {
 class EmulatedTarget : public Target {
 public:
   StringRef getName() const override { return "emulated"; }
-  bool isPublic() const override { return false; }
   // What the compiler does around transforms of a library is tested on no other target.
   ArrayRef<std::string> getLibraries() const override {
     static const std::string libraries[] = {"cufft"};

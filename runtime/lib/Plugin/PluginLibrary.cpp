@@ -9,6 +9,7 @@
 #include "PluginLibrary.h"
 
 #include "dovetail/runtime/Places.h"
+#include "dovetail/runtime/PluginFiles.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -25,6 +26,9 @@ namespace {
 
 constexpr const char *filePrefix = "libdovetail_", *fileSuffix = ".so";
 
+/// The plug-ins of a build where CUDA's headers, MPI and the header of NCCL are installed.
+constexpr const char *ownPlugins[] = {"cuda", "transport_mpi", "transport_nccl"};
+
 std::vector<std::filesystem::path> searchedFolders() {
   std::vector<std::filesystem::path> folders;
   // Beside it, or where libraries are when it is a program.
@@ -39,29 +43,36 @@ std::vector<std::filesystem::path> searchedFolders() {
   return folders;
 }
 
-} // namespace
-
-absl::StatusOr<void *> dovetail::runtime::openPluginLibrary(const std::string &name, const char *symbol) {
+/// Errors: NOT_FOUND.
+absl::StatusOr<std::filesystem::path> findPlugin(const std::string &name) {
   std::string library = absl::StrCat(filePrefix, name, fileSuffix);
   std::vector<std::filesystem::path> folders = searchedFolders();
   for (const std::filesystem::path &folder : folders) {
-    std::filesystem::path path = folder / library;
     std::error_code error;
-    if (!std::filesystem::exists(path, error))
-      continue;
-    void *handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-      return absl::UnavailableError(absl::StrCat("the plug-in ", library, " cannot be loaded: ", ::dlerror()));
-    void *function = ::dlsym(handle, symbol);
-    if (!function)
-      return absl::UnavailableError(
-          absl::StrCat("'", path.string(), "' is not such a plug-in of Dovetail: it lacks the function ", symbol));
-    return function;
+    if (std::filesystem::exists(folder / library, error))
+      return folder / library;
   }
   auto append = [](std::string *out, const std::filesystem::path &path) { absl::StrAppend(out, path.string()); };
   return absl::NotFoundError(absl::StrCat("the plug-in ", library,
                                           " is in none of these folders: ", absl::StrJoin(folders, ", ", append),
                                           "; put it there or name its folder in DOVETAIL_PLUGINS"));
+}
+
+} // namespace
+
+absl::StatusOr<void *> dovetail::runtime::openPluginLibrary(const std::string &name, const char *symbol) {
+  absl::StatusOr<std::filesystem::path> path = findPlugin(name);
+  if (!path.ok())
+    return path.status();
+  void *handle = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return absl::UnavailableError(
+        absl::StrCat("the plug-in ", path->filename().string(), " cannot be loaded: ", ::dlerror()));
+  void *function = ::dlsym(handle, symbol);
+  if (!function)
+    return absl::UnavailableError(
+        absl::StrCat("'", path->string(), "' is not such a plug-in of Dovetail: it lacks the function ", symbol));
+  return function;
 }
 
 std::vector<std::string> dovetail::runtime::listPlugins(const std::string &prefix) {
@@ -78,4 +89,17 @@ std::vector<std::string> dovetail::runtime::listPlugins(const std::string &prefi
     }
   }
   return {names.begin(), names.end()};
+}
+
+std::vector<PluginFile> dovetail::runtime::findPluginFiles() {
+  std::vector<std::string> present = listPlugins("");
+  std::set<std::string> names(present.begin(), present.end());
+  names.insert(std::begin(ownPlugins), std::end(ownPlugins));
+  std::vector<PluginFile> files;
+  for (const std::string &name : names) {
+    absl::StatusOr<std::filesystem::path> path = findPlugin(name);
+    files.push_back(path.ok() ? PluginFile{name, path->string(), ""}
+                              : PluginFile{name, "", std::string(path.status().message())});
+  }
+  return files;
 }

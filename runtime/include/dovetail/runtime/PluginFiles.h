@@ -1,0 +1,35 @@
+//===- PluginFiles.h - Files of plug-ins ------------------------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines which plug-ins there are, as the files are: none is opened.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_PLUGINFILES_H
+#define DOVETAIL_RUNTIME_PLUGINFILES_H
+
+#include <string>
+#include <vector>
+
+namespace dovetail::runtime {
+
+/// The library `libdovetail_<name>.so`.
+struct PluginFile {
+  std::string name;    ///< The target of a device, or "transport_" and the name of a transport.
+  std::string path;    ///< Empty if there is none.
+  std::string problem; ///< Why there is none.
+
+  bool isForDevice() const { return name.rfind("transport_", 0) != 0; }
+};
+
+/// The plug-ins of a full build, and all others that there are, sorted by name.
+std::vector<PluginFile> findPluginFiles();
+
+} // namespace dovetail::runtime
+
+#endif // DOVETAIL_RUNTIME_PLUGINFILES_H

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `--version` says, and a compiler of another version."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from harness.backend import ROOT, build_dir, call, tool
+from harness.sanitizers import sanitizers, without_preload
+from onnx import TensorProto, helper
+
+pytestmark = pytest.mark.quick
+
+LIBRARIES = {"dovetail": "dovetail_version", "dovetail-compiler": "dovetail_compiler_version"}
+INCOMPATIBLE = 7
+
+
+@functools.cache
+def _version():
+    return _facts("dovetail")["version"]
+
+
+def _facts(program):
+    code, text, messages = call([tool(program), "--version", "--json"])
+    assert code == 0, messages
+    return json.loads(text)
+
+
+def _build(path, code):
+    """A shared library of C code."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source = path.with_suffix(".c")
+    source.write_text(code)
+    subprocess.run(["clang-22", "-shared", "-fPIC", source, "-o", path], check=True, env=without_preload())
+    source.unlink()
+    return path
+
+
+def _build_library(folder, name, version, file=None):
+    """A library that says it is of a version; before there were versions, none did."""
+    function = LIBRARIES[name]
+    code = f'const char *{function}(void) {{ return "{version}"; }}\n' if version else "int dovetail_other;\n"
+    return _build(folder / (file or f"lib{name}.so"), code)
+
+
+@pytest.fixture(scope="module")
+def artifact(backend, tmp_path_factory):
+    """y = x + x on two ranks."""
+    folder = tmp_path_factory.mktemp("versions")
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "twice", tensors[:1], tensors[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    code, _, messages = call(
+        [tool("dovetail"), "compile", folder / "model.onnx", "-o", folder / "model.dvt", "--mesh", "y=2"]
+    )
+    assert code == 0, messages
+    np.save(folder / "x.npy", np.arange(12, dtype=np.float32).reshape(4, 3))
+    return folder / "model.dvt"
+
+
+def _python(code, libraries=None):
+    """(exit code, standard output, standard error) of Python code that uses the package."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment["DOVETAIL_LIBRARY_DIR"] = str(libraries or build_dir() / "lib")
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, timeout=120
+    )
+    return result.returncode, result.stdout, result.stderr
+
+
+# What --version says.
+
+
+@pytest.mark.parametrize("program", ["dovetail", "dovetail-run"])
+def test_version(program, tmp_path, monkeypatch):
+    (tmp_path / "libdovetail_transport_pigeons.so").write_text("no library")
+    monkeypatch.setenv("DOVETAIL_PLUGINS", str(tmp_path))
+    facts = _facts(program)
+    assert facts["version"] == _version()
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    # A build is of a commit before, or of none where git is missing.
+    assert facts["commit"] == "unknown" or (len(facts["commit"]) == 40 and int(facts["commit"], 16) >= 0), commit
+    assert facts["oldest_read_format"] <= facts["artifact_format"]
+    assert facts["targets"][0] == "cpu"
+    plugins = {plugin["name"]: plugin for plugin in facts["plugins"]}
+    assert {"cuda", "transport_mpi", "transport_nccl", "transport_pigeons"} <= set(plugins)
+    assert plugins["transport_pigeons"]["file"] == str(tmp_path / "libdovetail_transport_pigeons.so")
+    for name, plugin in plugins.items():
+        assert os.path.exists(plugin["file"]) if "file" in plugin else f"libdovetail_{name}.so" in plugin["missing"]
+    code, text, messages = call([tool(program), "--version"])
+    assert code == 0 and text.startswith(f"{program} {_version()}\n"), messages
+    for fact in ("version", "commit", "onednn"):
+        assert facts[fact] in text
+    if program == "dovetail":
+        assert facts["llvm"] in text
+        assert f"What to compile for: {', '.join(facts['targets'])}" in call([tool(program), "compile", "--help"])[1]
+    else:
+        assert "llvm" not in facts
+
+
+@pytest.mark.skipif(bool(sanitizers(build_dir())), reason="sanitizers take time and memory")
+@pytest.mark.parametrize("program", ["dovetail", "dovetail-run"])
+def test_version_takes_little(program):
+    """0.1 s of the CPU, and 60 MB."""
+    process = subprocess.Popen([tool(program), "--version"], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert status == 0
+    assert used.ru_utime + used.ru_stime <= 0.1
+    assert used.ru_maxrss * 1024 <= 60e6
+
+
+def test_json_belongs_to_version():
+    for program in ("dovetail", "dovetail-run"):
+        code, text, messages = call([tool(program), "--json"])
+        assert (code, text) == (2, "") and "--version" in messages
+
+
+def test_package_version(artifact):
+    code, output, messages = _python("import dovetail; print(dovetail.__version__)")
+    assert (code, output) == (0, f"{_version()}\n"), messages
+
+
+def test_artifacts_do_not_name_the_commit(artifact, tmp_path):
+    """The program knows of what commit it is, the library does not: what they make is the same."""
+    commit = _facts("dovetail")["commit"]
+    content = artifact.read_bytes()
+    assert f"dovetail {_version()}".encode() in content
+    for library in LIBRARIES:
+        assert commit == "unknown" or commit.encode() not in (build_dir() / f"lib/lib{library}.so").read_bytes()
+    assert commit.encode() not in content
+    code, _, messages = _python(f"""
+        import dovetail
+        dovetail.compile({str(artifact.with_name("model.onnx"))!r}, mesh="y=2").save({str(tmp_path / "again.dvt")!r})
+    """)
+    assert code == 0, messages
+    assert (tmp_path / "again.dvt").read_bytes() == content
+
+
+@pytest.mark.parametrize("version", ["0.0.9", None])
+def test_compiler_library_of_another_build(artifact, tmp_path, version):
+    """Beside the program `dovetail`, which opens it by the name of its own minor version."""
+    name = os.path.basename((build_dir() / "lib/libdovetail-compiler.so").readlink())
+    (tmp_path / "bin").mkdir()
+    shutil.copy(tool("dovetail"), tmp_path / "bin/dovetail")
+    library = _build_library(tmp_path / "lib", "dovetail-compiler", version, name)
+    code, output, messages = call([tmp_path / "bin/dovetail", "inspect", artifact])
+    found = f"Dovetail {version}" if version else "an older Dovetail"
+    assert (code, output) == (INCOMPATIBLE, "")
+    assert messages == (
+        f"dovetail: error: '{library}' is of {found}, but this program is of Dovetail {_version()}; install the two "
+        "from the same release\n"
+    )
+    library.unlink()
+    code, output, messages = call([tmp_path / "bin/dovetail", "inspect", artifact])
+    assert (code, output) == (3, "") and "cannot load the compiler: " in messages and name in messages
+    assert messages.count("\n") == 1
+    # It is not needed to say of which version the program is.
+    assert call([tmp_path / "bin/dovetail", "--version"])[0] == 0
