@@ -104,8 +104,10 @@ absl::StatusOr<std::optional<RunManifest::Left>> RunManifest::read() {
   left = std::make_unique<json>(json::parse(text.str(), nullptr, /*allow_exceptions=*/false));
   Left result;
   try {
-    if (left->at("dovetail_run").get<int>() != manifestVersion)
-      return absl::OutOfRangeError(absl::StrCat("'", path, "' was written by another version of dovetail; remove it"));
+    if (int version = left->at("dovetail_run").get<int>(); version != manifestVersion)
+      return absl::OutOfRangeError(absl::StrCat(
+          "'", path, "' was written by another version of Dovetail: it has format ", version,
+          ", and this version reads format ", manifestVersion, "; remove it, or resume the run with that version"));
     result.done = left->at("done").get<int64_t>();
     result.suffix = left->at("suffix").get<std::string>();
     // NAME=FILE.npy.

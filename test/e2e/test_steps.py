@@ -456,6 +456,10 @@ def test_resume_is_refused(folder, tmp_path):
     manifest.write_text("{")
     code, _, messages = _call(None, artifact, *given, *flags, "--resume")
     assert code == 3 and "next_a.resume.json' does not say how far a run has come" in messages
+    manifest.write_text('{"dovetail_run": 99, "done": [1, "of another form"]}')
+    code, _, messages = _call(None, artifact, *given, *flags, "--resume")
+    assert code == 3 and "was written by another version of Dovetail: it has format 99, and this" in messages, messages
+    assert "; remove it, or resume the run with that version\n" in messages and messages.count("\n") == 1
     # Who begins anew does not mind.
     _run(None, artifact, *given, *flags)
     assert json.loads(manifest.read_text())["done"] == 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `--version` says, and a compiler of another version."""
+"""Libraries and plug-ins of other versions, and what `--version` says; docs/formats.md has the promises."""
 
 import functools
 import json
@@ -75,6 +75,123 @@ def _python(code, libraries=None):
     return result.returncode, result.stdout, result.stderr
 
 
+#: Prints the code and the message of what `load` raises.
+LOAD = """
+import sys, dovetail
+try:
+    dovetail.Program.load(sys.argv[1] if len(sys.argv) > 1 else {path!r})
+    print("loaded")
+except dovetail.DovetailError as error:
+    print(error.code, error)
+"""
+
+
+# Libraries.
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("version", ["0.0.9", "99.0.0", None])
+def test_libraries_of_another_build(artifact, tmp_path, name, version):
+    """The folder of an older or a newer build, which Python finds."""
+    for other in LIBRARIES:
+        _build_library(tmp_path, other, version if other == name else _version())
+    code = LOAD.format(path=str(artifact))
+    if name == "dovetail-compiler":
+        code = code.replace("dovetail.Program.load(", "dovetail.compile(")
+    code, output, messages = _python(code, tmp_path)
+    assert code == 0, messages
+    found = f"Dovetail {version}" if version else "an older Dovetail"
+    assert output.startswith(
+        f"{INCOMPATIBLE} '{tmp_path}/lib{name}.so' is of {found}, but this Python package is of Dovetail {_version()}: "
+    )
+    assert "DOVETAIL_LIBRARY_DIR" in output and output.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", ["0.0.9", None])
+def test_compiler_library_of_another_build(artifact, tmp_path, version):
+    """Beside the program `dovetail`, which opens it by the name of its own minor version."""
+    name = os.path.basename((build_dir() / "lib/libdovetail-compiler.so").readlink())
+    (tmp_path / "bin").mkdir()
+    shutil.copy(tool("dovetail"), tmp_path / "bin/dovetail")
+    library = _build_library(tmp_path / "lib", "dovetail-compiler", version, name)
+    code, output, messages = call([tmp_path / "bin/dovetail", "inspect", artifact])
+    found = f"Dovetail {version}" if version else "an older Dovetail"
+    assert (code, output) == (INCOMPATIBLE, "")
+    assert messages == (
+        f"dovetail: error: '{library}' is of {found}, but this program is of Dovetail {_version()}; install the two "
+        "from the same release\n"
+    )
+    library.unlink()
+    code, output, messages = call([tmp_path / "bin/dovetail", "inspect", artifact])
+    assert (code, output) == (3, "") and "cannot load the compiler: " in messages and name in messages
+    assert messages.count("\n") == 1
+    # It is not needed to say of which version the program is.
+    assert call([tmp_path / "bin/dovetail", "--version"])[0] == 0
+
+
+@pytest.mark.parametrize("version, found", [("0.0.9", "Dovetail 0.0.9"), (None, "an older Dovetail")])
+@pytest.mark.parametrize("file", ["libdovetail.so", "libdovetail.so.0"])
+def test_two_versions_in_one_process(artifact, tmp_path, version, found, file):
+    """Such as one that a program is linked with, and one that the Python package opens."""
+    other = _build_library(tmp_path, "dovetail", version, file)
+    code = f"import ctypes; ctypes.CDLL({str(other)!r}, ctypes.RTLD_GLOBAL)\n" + LOAD.format(path=str(artifact))
+    code, output, messages = _python(code)
+    assert code == 0, messages
+    assert output == (
+        f"{INCOMPATIBLE} this process has loaded {found} ('{other}') and Dovetail {_version()} "
+        f"('{build_dir() / 'lib/libdovetail.so'}'); load one version of the library only\n"
+    )
+
+
+def test_the_version_that_was_used_first_stays_in_use(artifact, tmp_path):
+    other = _build_library(tmp_path, "dovetail", "0.0.9")
+    load = LOAD.format(path=str(artifact))
+    code, output, messages = _python(f"{load}\nimport ctypes; ctypes.CDLL({str(other)!r}){load}")
+    assert code == 0, messages
+    assert output == "loaded\nloaded\n"
+
+
+@pytest.mark.skipif(bool(sanitizers(build_dir())), reason="a sanitizer takes each library once")
+def test_two_copies_of_one_version(artifact, tmp_path):
+    """They do not take each other's calls, whatever the first one shows to all."""
+    copy = tmp_path / "libdovetail.so"
+    shutil.copy(build_dir() / "lib/libdovetail.so", copy)
+    code, output, messages = _python(f"""
+        import ctypes
+        other = ctypes.CDLL({str(copy)!r}, ctypes.RTLD_GLOBAL)
+        import dovetail, numpy as np
+        x = np.arange(12, dtype=np.float32).reshape(4, 3)
+        program = ctypes.c_void_p()
+        assert other.dovetail_program_load({os.fsencode(artifact)!r}, ctypes.byref(program)) == 0
+        np.testing.assert_array_equal(dovetail.Program.load({str(artifact)!r}).run({{"x": x}})["y"], x + x)
+        print(other.dovetail_program_num_ranks(program))
+    """)
+    assert code == 0, messages
+    assert output == "2\n"
+
+
+# Plug-ins.
+
+
+@pytest.mark.parametrize("version", [0, 10_000])
+def test_plugins_of_another_version(artifact, tmp_path, monkeypatch, version):
+    """They begin with their version; nothing behind it is looked at."""
+    code = "#include <stdint.h>\nstatic const uint32_t plugin[] = {%d};\nconst void *%s(void) { return plugin; }\n"
+    _build(tmp_path / "libdovetail_transport_other.so", code % (version, "dovetailTransportPlugin"))
+    _build(tmp_path / "libdovetail_other.so", code % (version, "dovetailDevicePlugin"))
+    monkeypatch.setenv("DOVETAIL_PLUGINS", str(tmp_path))
+    for program in ("dovetail", "dovetail-run"):
+        run = [tool(program), "run", artifact, "--comm", "other", "--output", tmp_path / "y.npz"]
+        for command, name in ((run, "transport_other"), ([tool(program), "devices", "--target", "other"], "other")):
+            code, _, messages = call(command)
+            assert code == INCOMPATIBLE, f"{command}: exit code {code}: {messages}"
+            assert f"the plug-in libdovetail_{name}.so has version {version} of its interface, but this" in messages
+            assert "install the two from the same release" in messages and messages.count("\n") == 1
+    assert not (tmp_path / "y.npz").exists()
+    # Who does not ask for them is not concerned.
+    assert call([tool("dovetail-run"), "devices", "--target", "cpu"])[0] == 0
+
+
 # What --version says.
 
 
@@ -142,25 +259,3 @@ def test_artifacts_do_not_name_the_commit(artifact, tmp_path):
     """)
     assert code == 0, messages
     assert (tmp_path / "again.dvt").read_bytes() == content
-
-
-@pytest.mark.parametrize("version", ["0.0.9", None])
-def test_compiler_library_of_another_build(artifact, tmp_path, version):
-    """Beside the program `dovetail`, which opens it by the name of its own minor version."""
-    name = os.path.basename((build_dir() / "lib/libdovetail-compiler.so").readlink())
-    (tmp_path / "bin").mkdir()
-    shutil.copy(tool("dovetail"), tmp_path / "bin/dovetail")
-    library = _build_library(tmp_path / "lib", "dovetail-compiler", version, name)
-    code, output, messages = call([tmp_path / "bin/dovetail", "inspect", artifact])
-    found = f"Dovetail {version}" if version else "an older Dovetail"
-    assert (code, output) == (INCOMPATIBLE, "")
-    assert messages == (
-        f"dovetail: error: '{library}' is of {found}, but this program is of Dovetail {_version()}; install the two "
-        "from the same release\n"
-    )
-    library.unlink()
-    code, output, messages = call([tmp_path / "bin/dovetail", "inspect", artifact])
-    assert (code, output) == (3, "") and "cannot load the compiler: " in messages and name in messages
-    assert messages.count("\n") == 1
-    # It is not needed to say of which version the program is.
-    assert call([tmp_path / "bin/dovetail", "--version"])[0] == 0

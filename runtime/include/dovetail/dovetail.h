@@ -65,7 +65,8 @@ typedef struct {
   const char *type_name; ///< As NumPy, or ml_dtypes, spells it, such as "float32" and "int4"; tells bytes apart.
 } dovetail_port;
 
-/// Loads and verifies the artifact at `path`.
+/// Loads and verifies the artifact at `path`. This and the next two functions fail with DOVETAIL_ERROR_ARTIFACT in a
+/// process that has loaded another version of the library, too.
 DOVETAIL_API dovetail_status dovetail_program_load(const char *path, dovetail_program **program);
 /// As dovetail_program_load, but leaves it to runners to verify weights, each of them those parts that its ranks read,
 /// and no others are read: for processes that are one rank of many.

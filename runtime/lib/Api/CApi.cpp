@@ -8,6 +8,7 @@
 
 #include "dovetail/dovetail.h"
 
+#include "OtherVersions.h"
 #include "SizedStruct.h"
 
 #include "dovetail/runtime/ExitCode.h"
@@ -194,6 +195,8 @@ absl::Status chooseOptions(const dovetail_runner_options *given, runtime::Runner
 absl::Status loadFile(const char *path, dovetail_program **program, bool checkWeights) {
   if (!path || !program)
     return isNull(path ? "program" : "path");
+  if (absl::Status status = api::checkOtherVersions(); !status.ok())
+    return status;
   auto loaded = runtime::Program::load(std::string(path), {.checkWeights = checkWeights});
   if (!loaded.ok())
     return loaded.status();
@@ -219,6 +222,8 @@ dovetail_status dovetail_program_load_bytes(const void *bytes, size_t size, dove
   return guard([&]() -> absl::Status {
     if (!program || (!bytes && size > 0))
       return isNull(program ? "bytes" : "program");
+    if (absl::Status status = api::checkOtherVersions(); !status.ok())
+      return status;
     auto loaded = runtime::Program::load(absl::MakeConstSpan(static_cast<const std::byte *>(bytes), size));
     if (!loaded.ok())
       return loaded.status();

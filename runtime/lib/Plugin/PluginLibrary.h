@@ -28,7 +28,8 @@ namespace dovetail::runtime {
 /// and in the folders of the variable DOVETAIL_PLUGINS. Errors: NOT_FOUND, naming the folders; UNAVAILABLE.
 absl::StatusOr<void *> openPluginLibrary(const std::string &name, const char *symbol);
 
-/// What that function, a `const Plugin *()`, returns, which begins with its version.
+/// What that function, a `const Plugin *()`, returns, which begins with its version. Errors: those of
+/// `openPluginLibrary`, and FAILED_PRECONDITION for another version.
 template <typename Plugin>
 absl::StatusOr<const Plugin *> openPlugin(const std::string &name, const char *symbol, uint32_t version) {
   absl::StatusOr<void *> opened = openPluginLibrary(name, symbol);
@@ -36,9 +37,9 @@ absl::StatusOr<const Plugin *> openPlugin(const std::string &name, const char *s
     return opened.status();
   const Plugin *plugin = reinterpret_cast<const Plugin *(*)()>(*opened)();
   if (plugin->version != version)
-    return absl::UnavailableError(absl::StrCat("the plug-in libdovetail_", name, ".so has version ", plugin->version,
-                                               " of its interface, but this runtime needs version ", version,
-                                               "; install the two from the same release"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the plug-in libdovetail_", name, ".so has version ", plugin->version,
+        " of its interface, but this runtime needs version ", version, "; install the two from the same release"));
   return plugin;
 }
 

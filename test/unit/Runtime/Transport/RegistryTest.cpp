@@ -89,7 +89,7 @@ TEST_F(Registry, OtherKindsOfMemoryAreRefused) {
 
 TEST_F(Registry, OtherVersionsAreRefused) {
   absl::Status status = problem("old");
-  EXPECT_EQ(runtime::exitCodeOf(status), 8) << status;
+  EXPECT_EQ(runtime::exitCodeOf(status), 7) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("install the two from the same release"));
 }
 
