@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/runtime/ExitCode.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Version.h"
 
@@ -29,6 +30,10 @@ static constexpr char footer[] = R"(Exit codes:
 `dovetail-run COMMAND --help` shows the options of a command, with examples.)";
 
 int main(int argc, char **argv) {
+  if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
+    std::fprintf(stderr, "dovetail-run: error: %s\n", std::string(status.message()).c_str());
+    return runtime::exitCodeOf(status);
+  }
   CLI::App app("Run compiled programs.", "dovetail-run");
   app.footer(footer);
   app.require_subcommand(1);

@@ -14,6 +14,7 @@
 
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/runtime/Version.h"
 
 #include <new>
@@ -31,6 +32,11 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
   auto compilation = std::make_unique<dovetail_compilation>();
   llvm::raw_string_ostream messages(compilation->messages);
   Diagnostics diagnostics(messages);
+  if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
+    (void)diagnostics.error(ExitCode::Artifact, std::string(status.message()));
+    *result = compilation.release();
+    return static_cast<int>(diagnostics.getExitCode());
+  }
   // Callers may be in a language that knows no exceptions.
   try {
     std::vector<std::string> arguments(options, options + numOptions);

@@ -16,6 +16,7 @@
 
 #include "dovetail/Driver/ExitCode.h"
 #include "dovetail/runtime/ExitCode.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/tools/RunCommands.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -43,6 +44,10 @@ static absl::Status finishOutput() {
 }
 
 int dovetail_main(int argc, char **argv) {
+  if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
+    llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
+    return runtime::exitCodeOf(status);
+  }
   CLI::App app("Partition ONNX models over a mesh of devices, compile them and run them.", "dovetail");
   app.footer(kFooter);
   app.require_subcommand(1);

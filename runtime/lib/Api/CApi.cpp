@@ -12,6 +12,7 @@
 #include "SizedStruct.h"
 
 #include "dovetail/runtime/ExitCode.h"
+#include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/runtime/MemoryFill.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/runtime/Version.h"
@@ -45,7 +46,9 @@ std::string &lastError() {
 /// Calls `body`, keeps its message, and lets no exception out.
 template <typename Body> dovetail_status guard(Body body) {
   try {
-    absl::Status status = body();
+    absl::Status status = runtime::checkBaseline();
+    if (status.ok())
+      status = body();
     lastError() = std::string(status.message());
     return static_cast<dovetail_status>(runtime::exitCodeOf(status));
   } catch (const std::bad_alloc &) {

@@ -218,6 +218,18 @@ absl::StatusOr<CpuLevel> dovetail::runtime::maxCpuLevel() {
   return *result;
 }
 
+absl::Status dovetail::runtime::checkBaseline() {
+  static const auto *result = new absl::Status([]() -> absl::Status {
+    for (const char *feature : {"cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2"})
+      if (!machineHasFeature(feature))
+        return absl::FailedPreconditionError(absl::StrCat("the CPU of this machine lacks ", feature,
+                                                          ": Dovetail needs an x86-64-v2 CPU, which most CPUs made "
+                                                          "since 2009 are"));
+    return absl::OkStatus();
+  }());
+  return *result;
+}
+
 bool dovetail::runtime::hostHasFeature(const std::string &name) {
   absl::StatusOr<CpuLevel> level = maxCpuLevel();
   return levelHasFeature(level.ok() ? *level : CpuLevel::V1, name) && machineHasFeature(name);

@@ -46,6 +46,10 @@ absl::StatusOr<CpuLevel> maxCpuLevel();
 /// missing.
 bool hostHasFeature(const std::string &name);
 
+/// The CPUs that Dovetail runs on, whatever programs are compiled for: those of level V2 and above. Errors:
+/// FAILED_PRECONDITION, naming what this machine's CPU lacks.
+absl::Status checkBaseline();
+
 } // namespace dovetail::runtime
 
 #endif // DOVETAIL_RUNTIME_HOSTFEATURES_H
