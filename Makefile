@@ -7,7 +7,7 @@ BUILD := build/$(PRESET)
 CMAKE_OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build build-programs build-release demo check test fuzz verify-all conformance bench tidy format docs clean
+.PHONY: help setup configure build build-programs build-release wheel demo check test fuzz verify-all conformance bench tidy format docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,6 +27,10 @@ build-programs: configure
 
 build-release:
 	@$(MAKE) build PRESET=release
+
+wheel: build-programs ## Make a wheel of the package for Python in dist
+	@scripts/setup wheel
+	@.venv/bin/python scripts/make-wheel $(BUILD)
 
 demo: build-programs ## Find the text of a large page on 4 uneven ranks
 	@scripts/setup demo

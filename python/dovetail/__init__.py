@@ -13,10 +13,24 @@ Under MPI each process is one rank, and gives and gets what that holds:
     outputs = runner.run_local({"image": image[program.part("image", runner.ranks[0])]})
 """
 
-from ._compiler import compile
+import importlib
+
 from ._errors import DovetailError
-from ._program import Port, Program
-from ._runner import Runner
 from ._version import __version__
 
+# Imported when they are asked for: the commands of this package need neither NumPy nor the libraries.
+_LAZY = {"Port": "_program", "Program": "_program", "Runner": "_runner", "compile": "_compiler"}
+
 __all__ = ["DovetailError", "Port", "Program", "Runner", "__version__", "compile"]
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'dovetail' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

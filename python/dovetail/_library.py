@@ -9,15 +9,30 @@ import pathlib
 from ._errors import DovetailError
 from ._version import __version__
 
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
+_PACKAGE = pathlib.Path(__file__).resolve().parent
+#: What the names of libraries end with, as CMakeLists.txt says.
+_ABI = ".".join(__version__.split(".")[: 2 if __version__.startswith("0.") else 1])
 
 
 def _folder():
-    """$DOVETAIL_LIBRARY_DIR, the release build of the checkout around this package, or nothing."""
+    """$DOVETAIL_LIBRARY_DIR, this package's, the release build of the checkout around this package, or nothing."""
     if "DOVETAIL_LIBRARY_DIR" in os.environ:
         return pathlib.Path(os.environ["DOVETAIL_LIBRARY_DIR"])
-    build = _ROOT / "build" / "release" / "lib"
-    return build if build.is_dir() else None
+    folders = [_PACKAGE / "lib", _PACKAGE.parents[1] / "build" / "release" / "lib"]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _path(name):
+    folder = _folder()
+    if folder is None:
+        return f"lib{name}.so.{_ABI}"
+    exact = folder / f"lib{name}.so.{_ABI}"
+    return str(exact if exact.exists() else folder / f"lib{name}.so")
+
+
+def _advice():
+    repair = "install the package again" if (_PACKAGE / "lib").is_dir() else "run `make build`"
+    return f"{repair}, or set DOVETAIL_LIBRARY_DIR to the folder with libraries of this version"
 
 
 #: The function of each library that says which version it is of.
@@ -36,22 +51,20 @@ def _check_version(library, name, path):
         raise DovetailError(
             7,
             f"'{path}' is of {f'Dovetail {found}' if found else 'an older Dovetail'}, but this Python package is of "
-            f"Dovetail {__version__}: run `make build`, or set DOVETAIL_LIBRARY_DIR to the folder with libraries of "
-            "this version",
+            f"Dovetail {__version__}: {_advice()}",
         )
 
 
 @functools.cache
 def open_library(name):
-    """The library `lib<name>.so`, from where the build put it or from where the system looks."""
-    folder = _folder()
-    path = f"lib{name}.so" if folder is None else str(folder / f"lib{name}.so")
+    """The library `lib<name>.so`, from where the package or the build has it, or from where the system looks.
+
+    Raises ImportError if it cannot be opened, and DovetailError, with code 7, if it is of another version.
+    """
+    path = _path(name)
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(
-            f"cannot open {path} ({error}): run `make build`, or set DOVETAIL_LIBRARY_DIR to the folder with "
-            "libdovetail.so"
-        ) from error
+        raise ImportError(f"cannot open {path} ({error}): {_advice()}") from error
     _check_version(library, name, path)
     return library

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The wheel and what `cmake --install` installs, as their users have them: away from the build and the checkout."""
+
+import fcntl
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+
+import numpy as np
+import onnxruntime
+import pytest
+from harness.backend import ROOT, build_dir, call, tool
+from harness.sanitizers import sanitizers
+from onnx import TensorProto, helper
+from PIL import Image
+
+pytestmark = pytest.mark.skipif(
+    bool(sanitizers(build_dir())) or tool("dovetail") is None, reason="wheels are made of builds for users"
+)
+
+CELLS = ROOT / "python/dovetail/demo/cells.onnx"
+INCOMPATIBLE = 7
+
+
+def _run(command, **options):
+    """Runs a command of an installation, without what leads to the checkout; returns the finished process."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("DOVETAIL_") and name not in ("PYTHONPATH", "LD_LIBRARY_PATH")
+    }
+    environment |= options.pop("env", {})
+    command = [str(part) for part in command]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, **options)
+
+
+def _checked(command, **options):
+    result = _run(command, **options)
+    assert result.returncode == 0, result.stderr or result.stdout
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory, worker_id):
+    """The wheel of the build, made once for all workers. `scripts/make-wheel` checks tag, size and paths inside."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if worker_id != "master" else folder) / "wheel"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob("*.whl")):
+            _checked([sys.executable, ROOT / "scripts/make-wheel", build_dir(), "--out", folder])
+        if not (folder / "site").exists():
+            command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]
+            _checked([*command, "--target", folder / "site", *folder.glob("*.whl")])
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def site(wheel):
+    """The folder that the wheel is installed in."""
+    return wheel.parent / "site"
+
+
+def _python(site, code, *arguments, **options):
+    """Runs code in a Python that has the installed package, and the packages of the tests."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    return _run(command, env={"PYTHONPATH": str(site)}, **options)
+
+
+def test_wheel_has_licences_and_no_tests(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    licences = {name.rpartition("/")[2] for name in names if "licenses/third-party" in name}
+    assert {"libdnnl2.txt", "libmlir-22-dev.txt", "onnx.txt", "libprotobuf32.txt"} <= licences
+    assert not [name for name in names if "emulated" in name or "transport_mpi_" in name or name.endswith(".so")
+                and "/lib/libdovetail.so" in name]  # fmt: skip
+
+
+def test_demo_is_that_of_the_source_build(site, tmp_path):
+    """`python -m dovetail.demo`: five lines, a picture, and the bits of the build that the wheel was made of."""
+    command = [sys.executable, "-m", "dovetail.demo", "--save"]
+    shown = _run([*command, "mask.npy"], cwd=tmp_path, env={"PYTHONPATH": str(site)})
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stderr == ""
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["compiled", "rows", "ran", "verified", "drawn"]
+    image = Image.open(tmp_path / "dovetail-demo.png")
+    assert image.size[0] > 1000 and len(image.getcolors(2**24)) > 1000
+
+    source = {"PYTHONPATH": str(ROOT / "python"), "DOVETAIL_LIBRARY_DIR": str(build_dir() / "lib")}
+    _checked([*command, "source.npy", "--out", "source.png"], cwd=tmp_path, env=source)
+    mask = np.load(tmp_path / "mask.npy")
+    assert mask.tobytes() == np.load(tmp_path / "source.npy").tobytes()
+    session = onnxruntime.InferenceSession(CELLS)
+    picture = _checked(
+        [sys.executable, "-c", "import sys, numpy; from dovetail.demo import __main__ as demo, _picture; "
+         "numpy.save('picture.npy', _picture.draw(demo.SEED, sum(demo.ROWS), demo.WIDTH, demo.CELLS)[0])"],
+        cwd=tmp_path, env={"PYTHONPATH": str(site)},
+    )  # fmt: skip
+    picture = np.load(tmp_path / "picture.npy")
+    expected = session.run(None, {"picture": picture[None, None]})[0]
+    np.testing.assert_allclose(mask, expected, rtol=0, atol=2e-5)
+
+
+def test_demo_model_finds_cells():
+    """The model that the package carries, on a picture that its weights were not fitted to."""
+    sys.path.insert(0, str(ROOT / "python"))
+    try:
+        from dovetail.demo._picture import draw
+    finally:
+        sys.path.pop(0)
+    picture, mask = draw(5, 200, 240, 30)
+    found = onnxruntime.InferenceSession(CELLS).run(None, {"picture": picture[None, None]})[0][0, 0] > 0.5
+    assert (found & mask).sum() > 0.85 * (found | mask).sum()
+
+
+def test_commands(site, tmp_path):
+    """Both commands start, quickly and small, and do their work."""
+    command = ["/usr/bin/time", "-f", "%e %M"] if shutil.which("/usr/bin/time") else []
+    for name in ("dovetail", "dovetail-run"):
+        shown = _run([*command, sys.executable, site / "bin" / name, "--version", "--json"], env={"PYTHONPATH": str(site)})
+        assert shown.returncode == 0, shown.stderr
+        assert json.loads(shown.stdout)["version"]
+        if command:
+            assert float(shown.stderr.split()[-1]) < 60_000, "kilobytes of memory"
+    environment = {"PYTHONPATH": str(site)}
+    artifact = tmp_path / "cells.dvt"
+    _checked([sys.executable, site / "bin/dovetail", "compile", CELLS, "--dim", "height=40", "--dim", "width=48",
+              "--mesh", "y=2", "-o", artifact], env=environment)  # fmt: skip
+    _checked([sys.executable, site / "bin/dovetail-run", "bench", artifact, "--iterations", "2"], env=environment)
+
+
+def test_read_only_and_moved_packages(site, tmp_path):
+    """A package works in a folder that nobody may write to, wherever it was moved."""
+    moved = tmp_path / "moved"
+    shutil.copytree(site, moved)
+    for path in [moved, *moved.rglob("*")]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    code = """
+        import dovetail, numpy, sys
+        program = dovetail.compile(sys.argv[1], mesh={"y": 3}, dims={"height": 32, "width": 24})
+        print(float(program.run({"picture": numpy.zeros((1, 1, 32, 24), "float32")})["mask"].max()) < 1)
+    """
+    # Root may write anywhere.
+    user = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    tmp_path.chmod(0o755)
+    command = [*user, sys.executable, "-B", "-c", textwrap.dedent(code), tmp_path / "cells.onnx"]
+    shutil.copy(CELLS, tmp_path)
+    reachable = _run([*user, sys.executable, "-c", f"open({str(tmp_path / 'cells.onnx')!r})"]).returncode == 0
+    command = command if reachable else command[len(user) :]
+    assert _checked(command, env={"PYTHONPATH": str(moved)}, cwd="/") == "True\n"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["dovetail", "onnxruntime", "jax"]))[::2])
+def test_beside_other_libraries(site, order):
+    """ONNX Runtime and JAX bring LLVM, protobuf and oneDNN of their own; all three work in one process."""
+    result = _python(
+        site,
+        """
+        import importlib, sys
+        import numpy
+        sys.dont_write_bytecode = True
+        path, *order = sys.argv[1:]
+        modules = {name: importlib.import_module(name) for name in order}
+        picture = numpy.random.RandomState(3).rand(1, 1, 40, 36).astype("float32")
+
+        def dovetail(module):
+            program = module.compile(path, mesh={"y": 2}, dims={"height": 40, "width": 36})
+            return program.run({"picture": picture})["mask"]
+
+        def onnxruntime(module):
+            return module.InferenceSession(path).run(None, {"picture": picture})[0]
+
+        def jax(module):
+            return numpy.asarray(module.jit(lambda x: module.numpy.tanh(x) @ x.T)(picture[0, 0]))
+
+        functions = dict(dovetail=dovetail, onnxruntime=onnxruntime, jax=jax)
+        for name in order:
+            functions[name](modules[name])
+        # Again, with all of them started.
+        results = {name: functions[name](modules[name]) for name in reversed(order)}
+        numpy.testing.assert_allclose(results["dovetail"], results["onnxruntime"], atol=2e-5)
+        numpy.testing.assert_allclose(results["jax"], numpy.tanh(picture[0, 0]) @ picture[0, 0].T, rtol=1e-4)
+        """,
+        CELLS, *order,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+
+
+def test_needed_python():
+    """What `requires-python` says is what the package's code needs."""
+    text = (ROOT / "pyproject.toml").read_text()
+    needed = text.split('requires-python = ">=')[1].split('"')[0]
+    _checked([ROOT / ".venv/bin/vermin", f"-t={needed}-", "--no-tips", "--violations", ROOT / "python/dovetail"])
+
+
+@pytest.mark.parametrize("cpu, works", [("Nehalem", True), ("core2duo", False)])
+def test_lowest_cpu(site, tmp_path, cpu, works):
+    """The lowest CPU that the package runs on, x86-64-v2, and one below it, both imitated."""
+    if not shutil.which("qemu-x86_64"):
+        pytest.skip("the package qemu-user is not installed")
+    artifact = tmp_path / "cells.dvt"
+    programs = site / "dovetail/bin"
+    compiled = _run(["qemu-x86_64", "-cpu", cpu, programs / "dovetail", "compile", CELLS, "-o", artifact,
+                     "--dim", "height=24", "--dim", "width=16", "--mesh", "y=2"])  # fmt: skip
+    if works:
+        assert compiled.returncode == 0, compiled.stderr
+        picture = np.random.RandomState(3).rand(1, 1, 24, 16).astype(np.float32)
+        np.save(tmp_path / "picture.npy", picture)
+        _checked(["qemu-x86_64", "-cpu", cpu, programs / "dovetail-run", "run", artifact,
+                  "--input", f"picture=@{tmp_path / 'picture.npy'}", "--output", f"mask={tmp_path / 'mask.npy'}"])  # fmt: skip
+        expected = onnxruntime.InferenceSession(CELLS).run(None, {"picture": picture})[0]
+        np.testing.assert_allclose(np.load(tmp_path / "mask.npy"), expected, atol=2e-5)
+        return
+    assert compiled.returncode == INCOMPATIBLE
+    assert "needs an x86-64-v2 CPU" in compiled.stderr and len(compiled.stderr.splitlines()) == 1
+    assert not artifact.exists()
+    run = _run(["qemu-x86_64", "-cpu", cpu, programs / "dovetail-run", "inspect", artifact])
+    assert run.returncode == INCOMPATIBLE and "needs an x86-64-v2 CPU" in run.stderr
+
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(Outside LANGUAGES CXX)
+find_package(Dovetail 0.1 REQUIRED COMPONENTS runtime compiler)
+add_executable(run_artifact run_artifact.cpp)
+target_link_libraries(run_artifact PRIVATE dovetail::runtime)
+add_executable(version version.cpp)
+target_link_libraries(version PRIVATE dovetail::compiler)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """What `cmake --install` installs below DESTDIR."""
+    folder = tmp_path_factory.mktemp("installed")
+    _checked(["cmake", "--install", build_dir(), "--prefix", "/opt/dovetail"], env={"DESTDIR": str(folder)})
+    return folder / "opt/dovetail"
+
+
+@pytest.mark.parametrize("place", ["installed", "site"])
+def test_outside_project(place, request, tmp_path):
+    """A project that knows `find_package(Dovetail)` alone builds and runs examples/run_artifact.cpp."""
+    prefix = request.getfixturevalue(place)
+    prefix = prefix / "dovetail" if place == "site" else prefix
+    source = tmp_path / "source"
+    source.mkdir()
+    shutil.copy(ROOT / "examples/run_artifact.cpp", source)
+    (source / "CMakeLists.txt").write_text(PROJECT)
+    (source / "version.cpp").write_text(
+        '#include <dovetail/compiler.h>\n#include <cstdio>\nint main() { std::puts(dovetail_compiler_version()); }\n'
+    )
+    _checked(["cmake", "-G", "Ninja", "-S", source, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+    _checked(["cmake", "--build", tmp_path / "build"])
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 2]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "x"], ["y"])], "square", tensors[:1], tensors[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "square.onnx").write_bytes(model.SerializeToString())
+    artifact = tmp_path / "square.dvt"
+    code, _, messages = call([tool("dovetail"), "compile", tmp_path / "square.onnx", "-o", artifact, "--mesh", "y=2"])
+    assert code == 0, messages
+    ranks, values = _checked([tmp_path / "build/run_artifact", artifact]).splitlines()
+    assert ranks == "2 ranks"
+    # The program's inputs are ramps from 0 to 1.
+    np.testing.assert_allclose(np.array(values.split()[1:], float), (np.arange(8) / 8) ** 2)
+    assert _checked([tmp_path / "build/version"]) == json.loads(call([tool("dovetail"), "--version", "--json"])[1])[
+        "version"
+    ] + "\n"  # fmt: skip
+    if place == "installed":
+        flags = _checked(
+            ["pkg-config", "--cflags", "--libs", "dovetail"], env={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
+        ).split()
+        program = tmp_path / "by-pkg-config"
+        _checked(["c++", "-std=c++17", source / "run_artifact.cpp", "-o", program, *flags])
+        environment = {"LD_LIBRARY_PATH": str(prefix / "lib")}
+        assert _checked([program, artifact], env=environment).startswith("2 ranks")
+
+
+def test_installation_names_no_folder_of_the_build(installed):
+    """Programs and libraries may be moved; none looks for libraries in the build or in LLVM's folder."""
+    for path in [*installed.glob("bin/*"), *installed.glob("lib/*.so*")]:
+        paths = [line for line in _checked(["readelf", "-d", path]).splitlines() if "PATH" in line]
+        assert all("[$ORIGIN" in line and "llvm" not in line and str(ROOT) not in line for line in paths), paths
