@@ -211,8 +211,9 @@ class Packer:
 def _version():
     """The commit, where there is one."""
     code, commit, _ = call(["git", "-C", ROOT, "describe", "--always", "--dirty"])
-    _, version, _ = call([tool("dovetail-run"), "--version"])
-    return f"{version.strip()} {commit.strip()}" if code == 0 else version.strip()
+    _, text, _ = call([tool("dovetail-run"), "--version"])
+    version = text.splitlines()[0]
+    return f"{version} {commit.strip()}" if code == 0 else version
 
 
 def largest(folder, depth=2):
