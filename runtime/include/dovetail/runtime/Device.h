@@ -186,7 +186,7 @@ inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";
 
 /// Opens the plug-in for a target, once for each process: beside the library or program that contains this function,
 /// then in the folders of the variable DOVETAIL_PLUGINS (separated by colons). Thread-safe. Errors: UNAVAILABLE, naming
-/// the library and the places looked at.
+/// the library and the places looked at; FAILED_PRECONDITION for a plug-in of another version.
 absl::StatusOr<const DevicePlugin *> openDevicePlugin(const std::string &target);
 
 } // namespace dovetail::runtime
