@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Text/Suggestion.h"
 #include "dovetail/tools/RunCommands.h"
 
 #include <CLI/CLI.hpp>
@@ -21,36 +22,6 @@ using namespace dovetail;
 
 namespace {
 
-/// How many letters must be inserted, removed, replaced or swapped with the next one.
-size_t editDistance(const std::string &a, const std::string &b) {
-  std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i)
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        distance[i][j] = i + j;
-        continue;
-      }
-      bool equal = a[i - 1] == b[j - 1];
-      size_t &least = distance[i][j];
-      least = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1, distance[i - 1][j - 1] + !equal});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        least = std::min(least, distance[i - 2][j - 2] + 1);
-    }
-  return distance[a.size()][b.size()];
-}
-
-/// `; did you mean ...?`, or nothing if no name is near.
-std::string suggest(const std::string &word, const std::vector<std::string> &names) {
-  const std::string *best = nullptr;
-  size_t bestDistance = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string &name : names)
-    if (size_t distance = editDistance(word, name); distance < bestDistance) {
-      best = &name;
-      bestDistance = distance;
-    }
-  return best ? "; did you mean '" + *best + "'?" : "";
-}
-
 std::string describeUnknownCommand(const std::string &word, const CLI::App &app) {
   std::vector<std::string> names;
   std::string list;
@@ -58,7 +29,7 @@ std::string describeUnknownCommand(const std::string &word, const CLI::App &app)
     names.push_back(command->get_name());
     list += (list.empty() ? "" : ", ") + command->get_name();
   }
-  std::string suggestion = suggest(word, names);
+  std::string suggestion = text::suggest(word, names);
   return "there is no command '" + word + "'" + (suggestion.empty() ? "; the commands are " + list : suggestion);
 }
 
@@ -68,7 +39,7 @@ std::string describeUnknownOption(const std::string &argument, const CLI::App &c
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
       names.push_back("--" + name);
-  return "there is no option '" + word + "'" + suggest(word, names);
+  return "there is no option '" + word + "'" + text::suggest(word, names);
 }
 
 } // namespace
