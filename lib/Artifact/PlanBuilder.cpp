@@ -30,8 +30,8 @@ namespace {
 /// Walks a program into the object form of the schema.
 class PlanBuilder {
 public:
-  PlanBuilder(plan::ProgramOp program, WeightsBuilder &weights, bool hasCode)
-      : program(program), weights(weights), hasCode(hasCode) {}
+  PlanBuilder(plan::ProgramOp program, WeightsBuilder &weights, PlanContents contents)
+      : program(program), weights(weights), contents(contents) {}
 
   LogicalResult build(artifact::PlanT &plan);
 
@@ -67,7 +67,7 @@ private:
   plan::ProgramOp program;
   SymbolTableCollection symbols;
   WeightsBuilder &weights;
-  bool hasCode;
+  PlanContents contents;
   llvm::StringMap<uint8_t> axisNumbers;
   DenseMap<Value, uint32_t> buffers, tensors;
   /// For each event, the position of its step in its list.
@@ -271,7 +271,7 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
       tile->loop = loop;
       tile->step = size;
     }
-  } else if (!hasCode && program.getTarget() != runtime::hostTarget) {
+  } else if (!contents.hasCode && program.getTarget() != runtime::hostTarget) {
     // Some blocks or other: those of a device are found when code is generated.
     step.blocks = std::make_unique<artifact::BlocksT>();
     step.blocks->threads = step.blocks->tiles_per_block = 1;
@@ -400,6 +400,8 @@ artifact::TransformT PlanBuilder::makeTransform(plan::TransformOp op) {
 
 LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
   step.name = plan::getStepName(op).str();
+  if (contents.hasSourceNames)
+    step.source = plan::getStepSource(op);
   auto setLibraryCall = [&](auto call, plan::CallMemoryAttr memory = {}) {
     artifact::LibraryStepT library;
     library.call.Set(std::move(call));
@@ -576,7 +578,7 @@ LogicalResult PlanBuilder::build(artifact::PlanT &plan) {
 }
 
 LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
-                                  flatbuffers::FlatBufferBuilder &buffer, bool hasCode) {
+                                  flatbuffers::FlatBufferBuilder &buffer, PlanContents contents) {
   artifact::PlanT plan;
   plan.producer = std::string("dovetail ") + runtime::version();
   plan.cpu = code.cpu;
@@ -590,7 +592,7 @@ LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &co
     entry->spill_stores = use.spillStores;
     entry->spill_loads = use.spillLoads;
   }
-  if (failed(PlanBuilder(program, weights, hasCode).build(plan)))
+  if (failed(PlanBuilder(program, weights, contents).build(plan)))
     return failure();
   artifact::FinishPlanBuffer(buffer, artifact::Plan::Pack(buffer, &plan));
   return success();

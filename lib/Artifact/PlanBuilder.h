@@ -21,10 +21,17 @@
 
 namespace dovetail {
 
-/// Finishes `buffer` with the plan of `program`, and adds its constants to `weights`. Without code, kernels for devices
-/// need not say how they are launched. Fails after an error.
+/// Parts that a plan may have or not.
+struct PlanContents {
+  /// Without code, kernels for devices need not say how they are launched.
+  bool hasCode = true;
+  /// Whether steps have what users call them.
+  bool hasSourceNames = true;
+};
+
+/// Finishes `buffer` with the plan of `program`, and adds its constants to `weights`. Fails after an error.
 llvm::LogicalResult buildPlan(plan::ProgramOp program, const ProgramCode &code, WeightsBuilder &weights,
-                              flatbuffers::FlatBufferBuilder &buffer, bool hasCode = true);
+                              flatbuffers::FlatBufferBuilder &buffer, PlanContents contents);
 
 } // namespace dovetail
 

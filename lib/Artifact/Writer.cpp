@@ -47,10 +47,11 @@ Artifact::Artifact(std::unique_ptr<Contents> contents) : contents(std::move(cont
 Artifact::Artifact(Artifact &&) = default;
 Artifact::~Artifact() = default;
 
-FailureOr<Artifact> Artifact::create(ModuleOp module, const ProgramCode &code) {
+FailureOr<Artifact> Artifact::create(ModuleOp module, const ProgramCode &code, bool hasSourceNames) {
   auto contents = std::make_unique<Contents>(module.getLoc());
   FailureOr<plan::ProgramOp> program = getProgram(module);
-  if (failed(program) || failed(buildPlan(*program, code, contents->weights, contents->plan)))
+  if (failed(program) ||
+      failed(buildPlan(*program, code, contents->weights, contents->plan, {/*hasCode=*/true, hasSourceNames})))
     return failure();
   contents->sections.push_back(
       {runtime::SectionKind::Plan, {toBytes(contents->plan.GetBufferPointer(), contents->plan.GetSize())}});
@@ -74,11 +75,11 @@ static absl::StatusOr<runtime::Plan> decode(const flatbuffers::FlatBufferBuilder
                              sizes.empty() ? 0 : offsets.back() + sizes.back());
 }
 
-FailureOr<runtime::Plan> dovetail::describeProgram(ModuleOp module) {
+FailureOr<runtime::Plan> dovetail::describeProgram(ModuleOp module, bool hasSourceNames) {
   WeightsBuilder weights(/*readsData=*/false);
   flatbuffers::FlatBufferBuilder buffer;
   FailureOr<plan::ProgramOp> program = getProgram(module);
-  if (failed(program) || failed(buildPlan(*program, {}, weights, buffer, /*hasCode=*/false)))
+  if (failed(program) || failed(buildPlan(*program, {}, weights, buffer, {/*hasCode=*/false, hasSourceNames})))
     return failure();
   absl::StatusOr<runtime::Plan> plan = decode(buffer, weights);
   if (!plan.ok())

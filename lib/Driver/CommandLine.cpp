@@ -115,6 +115,8 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
   command.add_flag(
       "--no-index-checks", arguments.noIndexChecks,
       "Clamp indices that are out of range (of scatters: leave out what they name) instead of ending with an error");
+  command.add_flag("--no-source-names", arguments.noSourceNames,
+                   "Leave the names of modules and the lines of their code out of artifacts and reports");
   command
       .add_option("--prepack", arguments.prepack,
                   "Put weights into the artifact as library calls on this machine want them, on ranks of so many "

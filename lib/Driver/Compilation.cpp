@@ -382,7 +382,7 @@ LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact 
   Progress::show(getPhaseName(Phase::Emit));
   Instant begin;
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
-  FailureOr<Artifact> artifact = Artifact::create(*module, code);
+  FailureOr<Artifact> artifact = Artifact::create(*module, code, options.sourceNames);
   if (failed(artifact) || failed(artifact->check()))
     return failure();
   if (options.prepackThreads > 0 && failed(prepack(*artifact)))

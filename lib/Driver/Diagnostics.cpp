@@ -42,12 +42,21 @@ void Diagnostics::remark(const Twine &message) {
     printLine("remark", message);
 }
 
+/// Replaces what a node is called in `message`.
+static void useTitle(std::string &message, StringRef name, StringRef title) {
+  for (size_t at = message.find(name); at != std::string::npos; at = message.find(name, at + title.size()))
+    message.replace(at, name.size(), title);
+}
+
 void Diagnostics::print(const Diagnostic &diagnostic, ExitCode code) {
   std::string message = diagnostic.str();
   StringRef node = getNodeName(diagnostic.getLocation());
+  std::string title = getNodeTitle(diagnostic.getLocation());
+  if (title != node)
+    useTitle(message, ("node '" + node + "'").str(), "node '" + title + "'");
   // Messages about a node often begin with its name.
-  if (!node.empty() && !StringRef(message).contains(("'" + node + "'").str()))
-    message = ("node '" + node + "': " + message).str();
+  if (!title.empty() && !StringRef(message).contains("'" + title + "'"))
+    message = "node '" + title + "': " + message;
   // Whoever reads of a node of the model need not know the operation that stands for it.
   size_t begin = message.find("'dovetail."), end = message.find("' op ", begin);
   if (StringRef(message).starts_with("node '") && begin != std::string::npos && end != std::string::npos &&

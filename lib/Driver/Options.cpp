@@ -321,6 +321,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   if (options.channelBlocks && !options.libraries)
     return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
   options.indexChecks = !arguments.noIndexChecks;
+  options.sourceNames = !arguments.noSourceNames;
   if (arguments.prepack && arguments.target != "cpu")
     return usage("'--prepack': only library calls on CPUs pack weights, not those of target '" + arguments.target +
                  "'");

@@ -78,7 +78,7 @@ FailureOr<PredictedRun> dovetail::predictRun(Compilation &compilation, const Clu
   auto program = *module.getOps<plan::ProgramOp>().begin();
   Progress::show("simulation");
   FailureOr<PlanWork> work = getPlanWork(program, cluster, getTransportKind(program.getTarget()));
-  FailureOr<runtime::Plan> plan = describeProgram(module);
+  FailureOr<runtime::Plan> plan = describeProgram(module, compilation.getOptions().sourceNames);
   if (failed(work) || failed(plan))
     return failure();
   Simulation simulation(*work, cluster);

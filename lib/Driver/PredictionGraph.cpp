@@ -12,6 +12,7 @@
 
 #include "PredictionPage.h"
 
+#include "dovetail/Text/SourceName.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -169,10 +170,6 @@ static std::string describeLoops(const runtime::Plan &plan, const runtime::StepI
   return text;
 }
 
-static std::string shorten(std::string text, size_t most) {
-  return text.size() <= most ? text : "..." + text.substr(text.size() - most + 3);
-}
-
 namespace {
 /// A picture with a row for each step but waits, in their order, and lines from what a step writes to who reads it.
 class StepGraph {
@@ -219,7 +216,7 @@ void StepGraph::drawRow(Picture &picture, size_t row) {
   double bar = longest > 0 ? seconds / longest * (kBar - 60) : 0;
   picture.addBox(kBar - bar, y + 4, bar, kRow - 10, "fill:#bbb", formatSeconds(seconds));
   picture.addText(kBar - bar - 4, y + 13, formatSeconds(seconds), "end");
-  std::string title = std::to_string(number) + " " + step.type + " " + step.name + ", ";
+  std::string title = std::to_string(number) + " " + step.type + " " + info.title() + ", ";
   if (isExchange) {
     title += tools::formatBytes(static_cast<int64_t>(step.traffic->getBytes())) + " in all";
     picture.addBox(kBoxLeft + 24, y, kBox - 24, kRow - 5, "fill:#fff;stroke-dasharray:3 2;stroke:#54a24b", title);
@@ -228,11 +225,11 @@ void StepGraph::drawRow(Picture &picture, size_t row) {
     picture.addBox(kBoxLeft, y, kBox, kRow - 5, ("fill-opacity:0.3;stroke:#999;stroke-width:0.7;fill:" + color).str(),
                    title);
   }
-  std::string label = step.type + " " + shorten(step.name, 26);
+  std::string label = step.type + " " + text::clean(info.title(), 26);
   picture.addText(kBoxLeft + (isExchange ? 30 : 6), y + 12, label);
   std::string right =
       isExchange ? tools::formatBytes(static_cast<int64_t>(step.traffic->getBytes())) : describeLoops(run.plan, info);
-  picture.addText(kBoxLeft + kBox - 6, y + 12, shorten(right, 34), "end", "fill:#666");
+  picture.addText(kBoxLeft + kBox - 6, y + 12, text::clean(right, 34), "end", "fill:#666");
 }
 
 void StepGraph::drawEdges(Picture &picture) {

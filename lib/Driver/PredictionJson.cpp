@@ -84,6 +84,8 @@ static json describeStep(const Prediction &prediction, size_t number) {
                  {"begin", std::move(begins)},
                  {"end", std::move(ends)},
                  {"waiting", std::move(waits)}};
+  if (const std::string &source = run.plan.steps[number].source; !source.empty())
+    result["source"] = source;
   switch (step.kind) {
   case PlanStep::Kind::Compute: {
     json works = json::array();
@@ -210,6 +212,9 @@ void Trace::addRanks(llvm::ArrayRef<int> ranks) {
   for (auto [number, step] : llvm::enumerate(run.work.steps)) {
     double begin = run.simulation.getBegin(number, rank), end = run.simulation.getEnd(number, rank);
     json arguments = {{"step", number}, {"kind", step.type}};
+    const runtime::StepInfo &info = run.plan.steps[number];
+    if (!info.source.empty())
+      arguments["node"] = info.name;
     Row row = Steps;
     switch (step.kind) {
     case PlanStep::Kind::Compute: {
@@ -239,7 +244,7 @@ void Trace::addRanks(llvm::ArrayRef<int> ranks) {
     addMemory(rank, run.simulation.getBegin(number, rank), number + 1);
     int64_t from = getNanoseconds(begin), to = getNanoseconds(end);
     if (to > from)
-      events.push_back({{"name", step.name.empty() ? step.type : step.name},
+      events.push_back({{"name", info.title().empty() ? step.type : info.title()},
                         {"cat", step.type},
                         {"ph", "X"},
                         {"pid", rank},

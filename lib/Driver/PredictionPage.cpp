@@ -210,7 +210,7 @@ void dovetail::drawLanes(const Prediction &prediction, llvm::raw_ostream &os) {
           begin = std::max(begin, lastExchange);
           lastExchange = std::max(lastExchange, end);
         }
-        std::string title = formatv("{0} {1} {2}: {3} from {4}", step, planned.type, planned.name,
+        std::string title = formatv("{0} {1} {2}: {3} from {4}", step, planned.type, run.plan.steps[step].title(),
                                     formatSeconds(end - begin), formatSeconds(begin))
                                 .str();
         // A rank that copies itself stands still first, at least as far as a picture can tell.

@@ -96,7 +96,7 @@ static void printSteps(const Prediction &prediction, llvm::raw_ostream &os) {
   for (size_t step : llvm::ArrayRef(steps).take_front(kMaxRows)) {
     const PlanStep &planned = run.work.steps[step];
     double seconds = run.simulation.getSeconds(step);
-    rows.push_back({std::to_string(step), planned.type, planned.name, describeWork(run, step),
+    rows.push_back({std::to_string(step), planned.type, run.plan.steps[step].title(), describeWork(run, step),
                     std::to_string(getSlowestRank(run, step)), formatSeconds(seconds),
                     percent(seconds, run.simulation.getSeconds())});
   }
@@ -119,7 +119,7 @@ static void printExchanges(const Prediction &prediction, llvm::raw_ostream &os) 
     int rank = getSlowestRank(run, step);
     std::vector<std::string> row = {std::to_string(step),
                                     layout::stringifyExchangeKind(call.kind),
-                                    planned.name,
+                                    run.plan.steps[step].title(),
                                     std::to_string(rank),
                                     formatSeconds(run.simulation.getSeconds(step)),
                                     formatSeconds(run.simulation.getWaiting(step, rank)),

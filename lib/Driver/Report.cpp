@@ -56,6 +56,9 @@ private:
 
 } // namespace
 
+/// The name of a step for people.
+static std::string getTitle(const json &step) { return step.value("source", step["name"].get<std::string>()); }
+
 static std::string getBytes(const json &value) { return tools::formatBytes(value.get<int64_t>()); }
 
 void HtmlReport::writeTable(StringRef title, const Row &head, const std::vector<Row> &rows) {
@@ -107,7 +110,7 @@ void HtmlReport::writeExchanges() {
       for (const json &bytes : move["received_bytes"])
         received += (received.empty() ? "" : ", ") + getBytes(bytes);
       rows.push_back({std::to_string(exchange["step"].get<int64_t>()), move["class"], exchange["kind"],
-                      exchange["name"], move["tensor"], move["from"], move["to"], getBytes(move["bytes"]),
+                      getTitle(exchange), move["tensor"], move["from"], move["to"], getBytes(move["bytes"]),
                       getBytes(move["lower_bound_bytes"]), received});
     }
   writeTable(
@@ -119,7 +122,7 @@ void HtmlReport::writeExchanges() {
 void HtmlReport::writeSteps(StringRef title, const char *key) {
   std::vector<Row> rows;
   for (const auto &[index, step] : llvm::enumerate(report[key])) {
-    Row row = {std::to_string(index), step["kind"], step["name"], "", "", ""};
+    Row row = {std::to_string(index), step["kind"], getTitle(step), "", "", ""};
     for (const json &tensor : step["writes"])
       for (auto [cell, name] : {std::pair(3, "type"), std::pair(4, "sharding"), std::pair(5, "format")})
         row[cell] += (row[cell].empty() ? "" : "; ") + tensor[name].get<std::string>();

@@ -55,11 +55,13 @@ static DenseSet<Operation *> findRepeated(Block &block) {
   return repeated;
 }
 
-/// Makes the result of every operation that is not repeated an output, in order.
-static void returnAllValues(func::FuncOp main) {
+/// Makes the result of every operation that is not repeated an output, in order. Returns the source names of the nodes
+/// that compute these, by the names of outputs.
+static llvm::StringMap<std::string> returnAllValues(func::FuncOp main) {
   Block &block = main.getBody().front();
   DenseSet<Operation *> repeated = findRepeated(block);
   Operation *terminator = block.getTerminator();
+  llvm::StringMap<std::string> sources;
   llvm::StringSet<> names;
   for (const std::string &name : getOutputNames(main))
     names.insert(name);
@@ -77,6 +79,7 @@ static void returnAllValues(func::FuncOp main) {
       std::string base = getValueName(&op), name = base;
       for (int number = 2; !names.insert(name).second; ++number)
         name = base + "#" + std::to_string(number);
+      sources[name] = getSourceName(op.getLoc());
       results.push_back(result);
       attributes.push_back(
           builder.getDictionaryAttr(builder.getNamedAttr("dovetail.name", builder.getStringAttr(name))));
@@ -85,6 +88,7 @@ static void returnAllValues(func::FuncOp main) {
   terminator->setOperands(results);
   main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(), TypeRange(ValueRange(results))));
   main.setAllResultAttrs(ArrayAttr::get(main.getContext(), attributes));
+  return sources;
 }
 
 FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const VerifyOptions &options,
@@ -95,8 +99,9 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
     return failure();
   func::FuncOp main = getMain(partitioned.getModule());
   size_t numOutputs = getOutputNames(main).size();
+  llvm::StringMap<std::string> sources;
   if (options.perOp)
-    returnAllValues(main);
+    sources = returnAllValues(main);
   CompileOptions wholeOptions = options.compile;
   wholeOptions.mesh = CompileOptions().mesh;
   wholeOptions.shards.clear();
@@ -137,7 +142,8 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
     if (a.name != e.name || a.type != e.type || a.shape != e.shape)
       return diagnostics.error(ExitCode::Internal, "the two programs disagree on what output '" + e.name + "' is");
     Difference difference = compare(a, e);
-    comparisons.push_back({std::move(e), std::move(difference)});
+    std::string source = sources.lookup(e.name);
+    comparisons.push_back({std::move(e), std::move(difference), std::move(source)});
   }
   // Outputs of the model come first, but are computed last.
   std::rotate(comparisons.begin(), comparisons.begin() + numOutputs, comparisons.end());

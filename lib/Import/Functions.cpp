@@ -13,6 +13,8 @@
 #include "GraphImporter.h"
 #include "ModelFile.h"
 
+#include "dovetail/Text/SourceName.h"
+
 using namespace dovetail;
 using namespace dovetail::importer;
 
@@ -107,6 +109,10 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
 
   Scope body;
   body.prefix = scope.prefix + describeNode(node) + "/";
+  body.source = findSourceName(node, scope);
+  // The model's own functions are named by users, too.
+  if (!schema && body.source)
+    body.source.name += (body.source.name.empty() ? "" : ".") + text::clean(function.name(), text::maxSourceName);
   body.attributes = &attributes;
   body.owner = std::move(owner);
   for (const onnx::OperatorSetIdProto &opset : function.opset_import())

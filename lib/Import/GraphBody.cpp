@@ -82,6 +82,7 @@ llvm::FailureOr<llvm::SmallVector<Binding>> GraphImporter::Body::importIteration
   Scope iteration;
   iteration.outer = &common;
   iteration.prefix = common.prefix + describeNode(node.getProto()) + "/" + std::to_string(number) + "/";
+  iteration.source = common.source;
   iteration.needed = common.needed;
   iteration.opsets = common.opsets;
   iteration.attributes = common.attributes;

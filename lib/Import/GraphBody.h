@@ -27,6 +27,7 @@ public:
       : importer(importer), node(node), graph(node.getAttr(attribute)->g()), attribute(attribute) {
     common.outer = &scope;
     common.prefix = scope.prefix;
+    common.source = importer.findSourceName(node.getProto(), scope);
     common.opsets = scope.opsets;
     common.attributes = scope.attributes;
     common.owner = scope.owner;

@@ -42,7 +42,12 @@ GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, cons
 //===----------------------------------------------------------------------===//
 
 mlir::Location GraphImporter::getLoc(const onnx::NodeProto &node, const Scope &scope) const {
-  return reporter.getLoc(scope.prefix + describeNode(node));
+  return reporter.getLoc(scope.prefix + describeNode(node), findSourceName(node, scope));
+}
+
+SourceName GraphImporter::findSourceName(const onnx::NodeProto &node, const Scope &scope) {
+  SourceName source = getSourceName(node);
+  return source ? source : scope.source;
 }
 
 mlir::InFlightDiagnostic GraphImporter::invalidNode(const onnx::NodeProto &node, const Scope &scope) {
@@ -61,7 +66,7 @@ llvm::LogicalResult GraphImporter::addUnsupported(const onnx::NodeProto &node, S
   os << ", on (";
   llvm::interleaveComma(inputs, os);
   os << ")";
-  unsupported.add("node", scope.prefix + describeNode(node), std::move(what), std::move(details), std::move(obstacle));
+  unsupported.add("node", getLoc(node, scope), std::move(what), std::move(details), std::move(obstacle));
   bindUnknown(node, scope);
   return llvm::success();
 }
@@ -90,7 +95,7 @@ llvm::LogicalResult GraphImporter::importInitializers(const onnx::GraphProto &gr
       continue;
     if (onnx::TensorProto::DataType_IsValid(tensor.data_type()) && tensor.data_type() != onnx::TensorProto::UNDEFINED &&
         !convertElementType(tensor.data_type(), builder.getContext())) {
-      unsupported.add("initializer", scope.prefix + tensor.name(), "", "",
+      unsupported.add("initializer", reporter.getLoc(scope.prefix + tensor.name()), "", "",
                       OnnxNode::describeUnsupportedElements(tensor.data_type()));
       scope.bind(tensor.name(), Binding::unknown());
       continue;

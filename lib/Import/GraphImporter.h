@@ -102,6 +102,8 @@ private:
   static void bindResults(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> results);
   static void bindUnknown(const onnx::NodeProto &node, Scope &scope);
   mlir::Location getLoc(const onnx::NodeProto &node, const Scope &scope) const;
+  /// The source name of a node, or else of the node that it is a part of.
+  static SourceName findSourceName(const onnx::NodeProto &node, const Scope &scope);
 
   std::shared_ptr<const onnx::ModelProto> model;
   const ImportOptions &options;

@@ -187,7 +187,7 @@ void GraphImporter::checkRank(mlir::Value value, llvm::StringRef name) {
   int64_t rank = OnnxNode::getType(value).getRank();
   if (rank > kMaxRank)
     unsupported.add(
-        "tensor", name, "", "",
+        "tensor", reporter.getLoc(name), "", "",
         {"it has " + std::to_string(rank) + " dimensions, but at most " + std::to_string(kMaxRank) + " are supported",
          "export the model with dimensions merged"});
 }

@@ -140,5 +140,6 @@ std::shared_ptr<const onnx::ModelProto> dovetail::importer::parseModel(llvm::Str
   llvm::LogicalResult parsed = isText ? parseText(bytes, *model, reporter) : parseBinary(bytes, *model, reporter);
   if (failed(parsed))
     return nullptr;
+  condenseMetadata(*model);
   return model;
 }

@@ -24,7 +24,7 @@ namespace dovetail::importer {
 inline constexpr int64_t kMinOpset = 7;
 inline constexpr int64_t kMaxOpset = 27;
 
-/// Parses the file that `reporter` is about; null if that failed.
+/// Parses the file that `reporter` is about; null if that failed. Metadata are condensed (`getSourceName`).
 std::shared_ptr<const onnx::ModelProto> readModel(Reporter &reporter);
 /// The same for the contents of such a file.
 std::shared_ptr<const onnx::ModelProto> parseModel(llvm::StringRef bytes, Reporter &reporter);

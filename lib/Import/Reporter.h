@@ -13,6 +13,8 @@
 #ifndef DOVETAIL_LIB_IMPORT_REPORTER_H
 #define DOVETAIL_LIB_IMPORT_REPORTER_H
 
+#include "SourceNames.h"
+
 #include "dovetail/Import/Import.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
@@ -34,6 +36,15 @@ public:
   /// The location of something with a name inside the file.
   mlir::Location getLoc(llvm::StringRef name) const {
     return mlir::NameLoc::get(mlir::StringAttr::get(&context, name), fileLoc);
+  }
+  /// The location of a node that users call `source` (`getSourceName`).
+  mlir::Location getLoc(llvm::StringRef name, const SourceName &source) const {
+    mlir::Location place = fileLoc;
+    if (source.line > 0)
+      place = mlir::FileLineColLoc::get(&context, source.file, source.line, 0);
+    if (!source.name.empty())
+      place = mlir::NameLoc::get(mlir::StringAttr::get(&context, source.name), place);
+    return mlir::NameLoc::get(mlir::StringAttr::get(&context, name), place);
   }
 
   mlir::InFlightDiagnostic error(ImportError kind, mlir::Location loc) {

@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_IMPORT_SCOPE_H
 
 #include "Binding.h"
+#include "SourceNames.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -26,6 +27,8 @@ struct Scope {
   const Scope *outer = nullptr;
   /// Put before the names of nodes and tensors of functions.
   std::string prefix;
+  /// The source name of nodes without one of their own: that of the node that calls the function, or has the graph.
+  SourceName source;
   llvm::StringMap<Binding> bindings;
   /// Names that results depend on.
   llvm::StringSet<> needed;

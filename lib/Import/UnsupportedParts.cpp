@@ -12,6 +12,8 @@
 
 #include "UnsupportedParts.h"
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+
 #include <map>
 #include <tuple>
 
@@ -19,7 +21,7 @@ using namespace dovetail::importer;
 
 llvm::LogicalResult UnsupportedParts::report(Reporter &reporter) const {
   auto describe = [](const Part &part) {
-    return "'" + part.name + "': " + part.what + part.details +
+    return "'" + getNodeTitle(part.loc) + "': " + part.what + part.details +
            (part.what.empty() && part.details.empty() ? "" : ": ") + part.obstacle.reason;
   };
   // In the order of the first part of each group.
@@ -49,6 +51,6 @@ llvm::LogicalResult UnsupportedParts::report(Reporter &reporter) const {
       error << "\n--remarks lists each of them";
   }
   for (const Part &part : parts)
-    mlir::emitRemark(reporter.getLoc(part.name)) << part.kind << " " << describe(part);
+    mlir::emitRemark(part.loc) << part.kind << " " << describe(part);
   return llvm::failure();
 }

@@ -26,10 +26,11 @@ struct Obstacle {
 
 class UnsupportedParts {
 public:
-  /// Adds a part of `kind`: "node", "initializer" or "tensor". What is the same about parts of one kind is `what`, such
-  /// as the operator; it may be empty. What differs is `details`, such as the types of operands.
-  void add(llvm::StringRef kind, llvm::StringRef name, std::string what, std::string details, Obstacle obstacle) {
-    parts.push_back({kind.str(), name.str(), std::move(what), std::move(details), std::move(obstacle)});
+  /// Adds a part of `kind`: "node", "initializer" or "tensor", at the location of its name. What is the same about
+  /// parts of one kind is `what`, such as the operator; it may be empty. What differs is `details`, such as the types
+  /// of operands.
+  void add(llvm::StringRef kind, mlir::Location loc, std::string what, std::string details, Obstacle obstacle) {
+    parts.push_back({kind.str(), loc, std::move(what), std::move(details), std::move(obstacle)});
   }
   bool empty() const { return parts.empty(); }
   size_t size() const { return parts.size(); }
@@ -40,7 +41,9 @@ public:
 
 private:
   struct Part {
-    std::string kind, name, what, details;
+    std::string kind;
+    mlir::Location loc;
+    std::string what, details;
     Obstacle obstacle;
   };
   std::vector<Part> parts;

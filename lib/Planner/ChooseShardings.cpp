@@ -340,10 +340,10 @@ static std::string formatBytes(double bytes) {
 
 /// The name of the tensor that is made at `location`, or else that of what makes it.
 static std::string getName(Location location) {
-  StringRef name = getTensorName(location);
+  std::string name = getTensorName(location).str();
   if (name.empty())
-    name = getNodeName(location);
-  return name.empty() ? "" : "'" + name.str() + "'";
+    name = getNodeTitle(location);
+  return name.empty() ? "" : "'" + name + "'";
 }
 
 /// `tensor 'x' is split as [_, y:3+4], but 'z', which reads it, as [y:2+2, _]; ranks receive 3.0 KiB for that`.

@@ -37,7 +37,7 @@ def _items(name, value, example):
     return value.items() if value else ()
 
 
-def _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, **names):
+def _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, source_names, **names):
     """The options as the command line spells them."""
     arguments = []
     if mesh:
@@ -62,6 +62,8 @@ def _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, in
         arguments.append("--no-libraries")
     if not index_checks:
         arguments.append("--no-index-checks")
+    if not source_names:
+        arguments.append("--no-source-names")
     for option, value in names.items():
         if value is not None:
             arguments += [f"--{option}", str(value)]
@@ -111,6 +113,7 @@ def compile(
     shapes=None,
     libraries=True,
     index_checks=True,
+    source_names=True,
     target=None,
     cpu=None,
     arch=None,
@@ -125,7 +128,8 @@ def compile(
     dimensions whose extents vary from run to run, by the model's name for them or as (input, dimension), to the largest
     that they have. `libraries`, a bool, says whether vendors'
     libraries are called where they can be. `index_checks`, a bool, says whether an index read from data (Gather,
-    GatherElements) that is out of range is an error; else it is clamped.
+    GatherElements) that is out of range is an error; else it is clamped. `source_names`, a bool, says whether the program
+    keeps the names of modules and the lines of the code that the model was exported from, where the model has them.
 
     `target`, a str, is "cpu" (the default) or "cuda". `cpu`, a str, is the CPU to generate code for: "native" (the
     default), "x86-64-v2", "x86-64-v3", "x86-64-v4" or a name such as "znver4". `arch` are the architectures of target
@@ -141,5 +145,7 @@ def compile(
     if isinstance(options, str) or not all(isinstance(option, str) for option in options):
         raise TypeError(f"options={options!r}: give a sequence of str, such as ['--objective', 'memory']")
     names = {"target": target, "cpu": cpu, "arch": None if arch is None else _join(arch), "math": math}
-    arguments = _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, **names)
+    arguments = _arguments(
+        mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, source_names, **names
+    )
     return Program(compile_artifact(model, [*arguments, *options]))

@@ -81,10 +81,17 @@ json describePorts(const Plan &plan, const std::vector<runtime::PortInfo> &ports
   return result;
 }
 
+/// Adds what users call a step to what is said of it. Its name stays what programs find it by.
+void addSource(json &entry, const runtime::StepInfo &step) {
+  if (!step.source.empty())
+    entry["source"] = step.source;
+}
+
 json describeSteps(const Plan &plan, const std::vector<runtime::StepInfo> &steps) {
   json result = json::array();
   for (const runtime::StepInfo &step : steps) {
     json entry = {{"name", step.name}, {"kind", step.kind()}, {"writes", json::array()}};
+    addSource(entry, step);
     if (const auto *call = std::get_if<runtime::KernelCall>(&step.action))
       entry["symbol"] = call->symbol;
     if (const auto *call = std::get_if<runtime::MatMulCall>(&step.action); call && call->rowDims > 1)
@@ -154,6 +161,7 @@ json describeExchanges(const Plan &plan, std::vector<int64_t> &received) {
                       {"kind", layout::stringifyExchangeKind(call->kind)},
                       {"bytes", bytes},
                       {"moves", moves}});
+    addSource(result.back(), plan.steps[i]);
   }
   return result;
 }
@@ -212,6 +220,9 @@ absl::Status describe(const runtime::Program &program, const std::string &path, 
 
 std::string text(const json &value) { return value.get<std::string>(); }
 
+/// The name of a step for people.
+std::string title(const json &step) { return step.value("source", text(step["name"])); }
+
 std::string formatPorts(const json &ports) {
   std::vector<std::vector<std::string>> rows = {{"name", "type", "cut", "format"}};
   for (const json &port : ports) {
@@ -230,7 +241,7 @@ std::string formatSteps(const json &steps, bool withSymbols) {
     rows[0].push_back("symbol");
   rows[0].insert(rows[0].end(), {"result", "cut", "format"});
   for (size_t i = 0; i < steps.size(); ++i) {
-    std::vector<std::string> row = {std::to_string(i), text(steps[i]["kind"]), text(steps[i]["name"])};
+    std::vector<std::string> row = {std::to_string(i), text(steps[i]["kind"]), title(steps[i])};
     if (withSymbols)
       row.push_back(steps[i].value("symbol", ""));
     for (const json &tensor : steps[i]["writes"]) {
@@ -261,7 +272,7 @@ std::string formatExchanges(const json &exchanges) {
   for (const json &exchange : exchanges)
     for (const json &move : exchange["moves"])
       rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(move["class"]), text(exchange["kind"]),
-                      text(exchange["name"]), text(move["tensor"]), text(move["from"]), text(move["to"]),
+                      title(exchange), text(move["tensor"]), text(move["from"]), text(move["to"]),
                       formatBytes(move["bytes"].get<int64_t>()),
                       absl::StrJoin(move["received_bytes"].get<std::vector<int64_t>>(), " ",
                                     [](std::string *out, int64_t bytes) { absl::StrAppend(out, bytes); })});

@@ -37,6 +37,9 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       const runtime::StepInfo &step = plan.steps[i];
       const runtime::StepTime &time = runner.times(rank)[i];
       json arguments = {{"step", i}, {"kind", step.kind()}};
+      // Viewers show the names of events.
+      if (!step.source.empty())
+        arguments["node"] = step.name;
       // Of other processes it is not known.
       if (i < runner.calls(rank).size() && !runner.calls(rank)[i].implementation.empty())
         arguments["implementation"] = runner.calls(rank)[i].implementation;
@@ -59,7 +62,7 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
         for (uint32_t exchange : call->complete)
           for (const char *phase : {"b", "e"})
             events.push_back(
-                {{"name", plan.steps[exchange].name},
+                {{"name", plan.steps[exchange].title()},
                  {"cat", "under way"},
                  {"ph", phase},
                  // Ids are those of all processes.
@@ -68,7 +71,7 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
                  {"tid", 0},
                  {"ts", microseconds((*phase == 'b' ? runner.times(rank)[exchange].begin : time.end) - origin)}});
       }
-      events.push_back({{"name", step.name.empty() ? step.kind() : step.name},
+      events.push_back({{"name", step.title().empty() ? step.kind() : step.title()},
                         {"cat", step.kind()},
                         {"ph", "X"},
                         {"pid", rank},

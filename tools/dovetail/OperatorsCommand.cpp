@@ -56,10 +56,10 @@ static const char *getWay(KnownOperator::Way way) {
 }
 
 /// `halo (conv1), sum (head)`: what moves, and the first node because of which it does.
-static std::string describeMoves(const json &facts, const json &nodes) {
+static std::string describeMoves(const json &facts, const json &nodes, const json &sources) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < facts.size(); ++i) {
-    auto node = nodes[i].get<std::string>();
+    auto node = (sources[i] == "" ? nodes : sources)[i].get<std::string>();
     parts.push_back(facts[i].get<std::string>() + (node.empty() ? "" : " (" + node + ")"));
   }
   return parts.empty() ? "nothing" : llvm::join(parts, ", ");
@@ -82,21 +82,24 @@ LogicalResult OperatorsCommand::describe(const std::string &path, mlir::MLIRCont
     auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
     std::string text;
     llvm::raw_string_ostream(text) << type.getElementType();
-    json dims = json::array(), causes = json::array();
+    json dims = json::array(), causes = json::array(), titles = json::array();
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      json facts = json::array(), nodes = json::array();
+      json facts = json::array(), nodes = json::array(), sources = json::array();
       for (auto [fact, op] : getSplitFacts(argument, dim)) {
         facts.push_back(stringifySplitFact(fact).str());
         nodes.push_back(getNodeName(op->getLoc()).str());
+        sources.push_back(getSourceName(op->getLoc()));
       }
       dims.push_back(std::move(facts));
       causes.push_back(std::move(nodes));
+      titles.push_back(std::move(sources));
     }
     inputs.push_back({{"name", name},
                       {"type", text},
                       {"shape", type.getShape().vec()},
                       {"moves", std::move(dims)},
-                      {"nodes", std::move(causes)}});
+                      {"nodes", std::move(causes)},
+                      {"sources", std::move(titles)}});
   }
   described.push_back({{"model", path}, {"inputs", std::move(inputs)}});
   return llvm::success();
@@ -129,7 +132,7 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
       for (size_t dim = 0; dim < input["shape"].size(); ++dim)
         rows.push_back({input["name"].get<std::string>(), std::to_string(dim),
                         std::to_string(input["shape"][dim].get<int64_t>()),
-                        describeMoves(input["moves"][dim], input["nodes"][dim])});
+                        describeMoves(input["moves"][dim], input["nodes"][dim], input["sources"][dim])});
     llvm::outs() << model["model"].get<std::string>() << "\n" << tools::formatTable(rows);
   }
   return llvm::success();

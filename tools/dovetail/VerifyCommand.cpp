@@ -50,6 +50,10 @@ static std::string formatNumber(double value) {
 
 static void printTable(llvm::ArrayRef<Comparison> comparisons, llvm::raw_ostream &os) {
   std::vector<std::vector<std::string>> rows = {{"output", "type", "largest difference", "limit", ""}};
+  // Of outputs, and of models that do not say it, there is no source.
+  bool hasSources = llvm::any_of(comparisons, [](const Comparison &comparison) { return !comparison.source.empty(); });
+  if (hasSources)
+    rows.front().push_back("source");
   for (const Comparison &comparison : comparisons) {
     const tools::NamedTensor &expected = comparison.expected;
     const Difference &difference = comparison.difference;
@@ -60,8 +64,16 @@ static void printTable(llvm::ArrayRef<Comparison> comparisons, llvm::raw_ostream
                     : difference.isAllNan ? "all NaN"
                     : difference.numNan   ? "equal, " + std::to_string(difference.numNan) + " NaN in both"
                                           : "equal"});
+    if (hasSources)
+      rows.back().push_back(comparison.source);
   }
   os << tools::formatTable(rows);
+}
+
+/// `value 'conv2d_1' of 'body.0.conv (net.py:8)'`.
+static std::string describe(const Comparison &comparison, bool allValues) {
+  return (allValues ? "value '" : "output '") + comparison.expected.name + "'" +
+         (comparison.source.empty() ? "" : " of '" + comparison.source + "'");
 }
 
 void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValues, Diagnostics &diagnostics) {
@@ -78,8 +90,8 @@ void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValue
   llvm::outs().flush();
   for (const Comparison &comparison : comparisons)
     if (comparison.difference.isAllNan)
-      diagnostics.warning(llvm::Twine(allValues ? "value '" : "output '") + comparison.expected.name +
-                          "' is NaN everywhere in both programs, which compares nothing: pass --input with what the "
+      diagnostics.warning(describe(comparison, allValues) +
+                          " is NaN everywhere in both programs, which compares nothing: pass --input with what the "
                           "model is for");
   if (numDifferent == 0)
     return;
@@ -87,8 +99,7 @@ void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValue
   std::string index =
       llvm::join(llvm::map_range(difference.firstIndex, [](int64_t n) { return std::to_string(n); }), ", ");
   (void)diagnostics.error(ExitCode::Different,
-                          llvm::Twine(allValues ? "value '" : "output '") + first->expected.name + "' differs in " +
-                              llvm::Twine(difference.numDifferent) + " of " +
+                          describe(*first, allValues) + " differs in " + llvm::Twine(difference.numDifferent) + " of " +
                               llvm::Twine(first->expected.numElements()) + " elements, first at [" + index + "]: " +
                               formatNumber(difference.actual) + " instead of " + formatNumber(difference.expected));
 }

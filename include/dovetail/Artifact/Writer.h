@@ -30,8 +30,9 @@ public:
   ~Artifact();
 
   /// Makes that of the only `plan.program` of `module`. Constants stay where they are, equal ones once, so module and
-  /// code must outlive it. Emits an error that names what an artifact cannot express.
-  static llvm::FailureOr<Artifact> create(mlir::ModuleOp module, const ProgramCode &code);
+  /// code must outlive it. `hasSourceNames`: steps have what users call them. Emits an error that names what an
+  /// artifact cannot express.
+  static llvm::FailureOr<Artifact> create(mlir::ModuleOp module, const ProgramCode &code, bool hasSourceNames = true);
 
   /// Checks it as the runtime will: that its plan is well formed, and that in each exchange every box that some rank
   /// sends is received. Emits an error otherwise.
@@ -52,7 +53,7 @@ private:
 
 /// The plan of the only `plan.program` of `module` as the runtime has it, without code: a program that has been lowered
 /// will do. Constants are not looked at, and their data may be missing. Emits an error if the plan is not well formed.
-llvm::FailureOr<runtime::Plan> describeProgram(mlir::ModuleOp module);
+llvm::FailureOr<runtime::Plan> describeProgram(mlir::ModuleOp module, bool hasSourceNames = true);
 
 } // namespace dovetail
 

@@ -111,6 +111,8 @@ struct CompileOptions {
   bool channelBlocks = false;
   /// Whether it is an error of a run that an index is out of range; else it is clamped. Constants are always checked.
   bool indexChecks = true;
+  /// Whether artifacts and reports have what users call steps. Messages do in any case.
+  bool sourceNames = true;
   /// Whether steps that read halos compute their interior first, while ranks exchange.
   Where splitLaunches = Where::Gain;
   /// Threads of a rank for which weights are packed when the artifact is written; 0: they are packed at start-up.
@@ -134,7 +136,7 @@ struct CompileArguments {
   int64_t spareCallMemory = 0;
   Following following = Following::No;
   std::optional<double> follow;
-  bool noLibraries = false, channelBlocks = false, noIndexChecks = false;
+  bool noLibraries = false, channelBlocks = false, noIndexChecks = false, noSourceNames = false;
   std::optional<int> prepack, autotune;
 };
 

@@ -22,11 +22,12 @@
 
 namespace dovetail {
 
-/// An output and how it differs.
 /// A value of the unpartitioned program, and how the partitioned one's differs from it.
 struct Comparison {
   tools::NamedTensor expected;
   Difference difference;
+  /// The source name of the node that computes a value which is no output; empty if the model does not say it.
+  std::string source = {};
 };
 
 /// What to compare, and on which inputs.

@@ -149,9 +149,14 @@ const char *dovetail::runtime::mathModeName(MathMode mode) {
   return "";
 }
 
-std::string IndexCheck::describe(int64_t index, bool hasCounts) const {
+std::string IndexCheck::describe(int64_t index, const StepInfo &step, bool hasCounts) const {
+  // A kernel has the operations of several nodes, and the name of one of them.
+  std::string who = node == step.name ? absl::StrCat("node '", step.title(), "'")
+                    : step.source.empty()
+                        ? absl::StrCat("node '", node, "'")
+                        : absl::StrCat("node '", node, "', which is computed with '", step.source, "'");
   std::string given = isUnsigned ? absl::StrCat(static_cast<uint64_t>(index)) : absl::StrCat(index);
-  return absl::StrCat("node '", node, "': index ", given, " is out of range for dimension ", dim, " of extent ", extent,
+  return absl::StrCat(who, ": index ", given, " is out of range for dimension ", dim, " of extent ", extent,
                       "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1,
                       hasCounts && index == extent
                           ? ", or where that varies from run to run of elements that there are: others are reported so"

@@ -10,6 +10,7 @@
 
 #include "dovetail/Layout/Gathered.h"
 #include "dovetail/Layout/Winograd.h"
+#include "dovetail/Text/SourceName.h"
 
 #include <algorithm>
 #include <array>
@@ -388,6 +389,7 @@ absl::Status Decoder::decodeSteps(const char *list,
   for (const artifact::Step *step : steps) {
     StepInfo info;
     info.name = str(step->name());
+    info.source = text::clean(str(step->source()), text::maxSourceName);
     std::string where = absl::StrCat(list, " ", result.size(), " '", info.name, "'");
     if (const artifact::KernelStep *kernel = step->action_as_KernelStep()) {
       KernelCall call;

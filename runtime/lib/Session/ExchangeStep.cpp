@@ -58,7 +58,7 @@ public:
   absl::Status bind(std::byte *) override {
     const auto &call = std::get<ExchangeCall>(step.action);
     ChannelDescription description = describeChannel(memory, call);
-    description.name = step.name;
+    description.name = step.title();
     description.mover = &mover;
     for (size_t i = 0; i < call.moves.size(); ++i)
       if (!description.moves[i].sends.empty())

@@ -233,7 +233,7 @@ absl::Status ProgramSession::prepareSteps(const std::vector<StepInfo> &infos, bo
   auto nextExecutor = executors.begin();
   for (const StepInfo &info : infos) {
     PreparedStep step(info);
-    communicator.enterStep(info.name.c_str());
+    communicator.enterStep(info.title().c_str());
     if (std::holds_alternative<ExchangeCall>(info.action)) {
       std::unique_ptr<ExchangeExecutor> exchange = createExchangeStep(memory, info, communicator, backend->mover());
       step.exchange = exchange.get();
@@ -499,8 +499,8 @@ absl::Status ProgramSession::takeReport() {
         for (size_t i = 0; i < call->checks.size(); ++i) {
           int64_t index = std::exchange(memory.records[call->firstCheck + i], 0);
           if (index != 0 && report.ok())
-            report = absl::InvalidArgumentError(
-                absl::StrCat("rank ", memory.rank, ", ", call->checks[i].describe(index, !plan.counts.empty())));
+            report = absl::InvalidArgumentError(absl::StrCat(
+                "rank ", memory.rank, ", ", call->checks[i].describe(index, *step.info, !plan.counts.empty())));
         }
   return report;
 }
@@ -516,7 +516,7 @@ void ProgramSession::noteWrites(const PreparedStep &step) const {
 }
 
 absl::Status ProgramSession::runStep(PreparedStep &step) {
-  communicator.enterStep(step.info->name.c_str());
+  communicator.enterStep(step.info->title().c_str());
   if (detectRaces && backend->usesHostMemory())
     noteWrites(step);
   return step.executor ? step.executor->run() : absl::OkStatus();

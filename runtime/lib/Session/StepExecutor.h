@@ -78,7 +78,7 @@ inline absl::Status ofStep(int rank, const StepInfo &step, const absl::Status &e
   if (absl::StartsWith(error.message(), absl::StrCat("rank ", rank, ", ")))
     return error;
   return absl::Status(error.code(),
-                      absl::StrCat("rank ", rank, ", ", step.kind(), " '", step.name, "': ", error.message()));
+                      absl::StrCat("rank ", rank, ", ", step.kind(), " '", step.title(), "': ", error.message()));
 }
 
 std::unique_ptr<ExchangeExecutor> createExchangeStep(const RankMemory &memory, const StepInfo &step,

@@ -56,7 +56,7 @@ absl::Status StepSequence::prepare(const RankMemory &memory, Backend &backend, c
 
 absl::StatusOr<size_t> StepSequence::pass(size_t position) {
   const StepInfo &step = *(*steps)[position].info;
-  communicator.enterStep(step.name.c_str());
+  communicator.enterStep(step.title().c_str());
   if (const auto *end = std::get_if<EndCall>(&step.action))
     return std::holds_alternative<RepeatCall>((*steps)[end->begin].info->action) ? end->begin : position + 1;
   // Whoever does not decide waits for its own work meanwhile: the condition may depend on what that sends.

@@ -9,6 +9,7 @@
 #include "dovetail/Artifact/Writer.h"
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/runtime/LocalGroup.h"
 #include "dovetail/runtime/Session.h"
@@ -95,6 +96,51 @@ const char *const pooling = R"mlir(
 
 float inputAt(int64_t channel, int64_t row, int64_t column) { return (channel * 31 + row * 7 + column * 3) % 11; }
 } // namespace
+
+TEST_F(WriterTest, StepsHaveSourceNames) {
+  module = parseSourceString<ModuleOp>(pooling, &context);
+  ASSERT_TRUE(module) << messages;
+  auto locate = [&](llvm::StringRef node, llvm::StringRef name, unsigned line) -> Location {
+    auto place = FileLineColLoc::get(&context, "net.py", line, 0);
+    return NameLoc::get(StringAttr::get(&context, node), NameLoc::get(StringAttr::get(&context, name), place));
+  };
+  auto file = FileLineColLoc::get(&context, "net.onnx", 0, 0);
+  Location add = locate("node_add", "add", 8), pool = locate("node_pool", "pool", 9);
+  Location plain = NameLoc::get(StringAttr::get(&context, "node_plain"), file);
+  SmallVector<Operation *> steps;
+  module->walk([&](plan::StepOpInterface step) { steps.push_back(step); });
+  ASSERT_EQ(steps.size(), 4u);
+  auto set = [&](unsigned step, Location loc, const char *name) {
+    steps[step]->setLoc(loc);
+    steps[step]->setAttr("step_name", StringAttr::get(&context, name));
+  };
+  // A part of a node, two steps that were merged, one of which has no source, the same node twice, and no source.
+  set(0, add, "node_add (interior)");
+  set(1, FusedLoc::get(&context, {FusedLoc::get({pool}, StringAttr::get(&context, "tensor"), &context), plain, add}),
+      "node_pool, node_plain, node_add");
+  set(2, FusedLoc::get(&context, {add, withTensorName(add, StringAttr::get(&context, "sum"))}), "node_add");
+  set(3, plain, "node_plain");
+  FailureOr<runtime::Plan> plan = describeProgram(*module);
+  ASSERT_TRUE(succeeded(plan)) << messages;
+  ASSERT_EQ(plan->steps.size(), 4u);
+  EXPECT_EQ(plan->steps[0].source, "add (net.py:8) (interior)");
+  EXPECT_EQ(plan->steps[1].source, "pool (net.py:9), node_plain, add (net.py:8)");
+  EXPECT_EQ(plan->steps[2].source, "add (net.py:8)");
+  EXPECT_EQ(plan->steps[3].source, "");
+  EXPECT_EQ(plan->steps[1].name, "node_pool, node_plain, node_add");
+  // Many of them are cut.
+  SmallVector<Location> many;
+  for (unsigned line = 1; line <= 50; ++line)
+    many.push_back(locate("node" + std::to_string(line), "add", line));
+  set(1, FusedLoc::get(&context, many), "exchange");
+  plan = describeProgram(*module);
+  ASSERT_TRUE(succeeded(plan)) << messages;
+  EXPECT_LE(plan->steps[1].source.size(), 120u);
+  EXPECT_TRUE(llvm::StringRef(plan->steps[1].source).ends_with("add (net.py:49), add (net.py:50)"));
+  plan = describeProgram(*module, /*hasSourceNames=*/false);
+  ASSERT_TRUE(succeeded(plan)) << messages;
+  EXPECT_EQ(plan->steps[0].source, "");
+}
 
 TEST_F(WriterTest, RunsOnTwoRanks) {
   std::vector<std::byte> bytes = compile(pooling);

@@ -14,6 +14,7 @@
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Layout/Gathered.h"
 #include "dovetail/Layout/Winograd.h"
+#include "dovetail/Text/SourceName.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Builders.h"
 
@@ -25,6 +26,19 @@ StringRef plan::getStepName(Operation *step) {
   if (auto name = step->getAttrOfType<StringAttr>("step_name"))
     return name.getValue();
   return getNodeName(step->getLoc());
+}
+
+std::string plan::getStepSource(Operation *step) {
+  SmallVector<NameLoc> nodes = getNodes(step->getLoc());
+  if (llvm::all_of(nodes, [](NameLoc node) { return getSourceName(node).empty(); }))
+    return "";
+  // The part of its node that a step is, such as ` (interior)`.
+  StringRef rest = getStepName(step);
+  if (nodes.size() != 1 || !rest.consume_front(nodes.front().getName()))
+    rest = {};
+  std::string titles = llvm::join(llvm::map_range(nodes, [](NameLoc node) { return getNodeTitle(node); }), ", ");
+  size_t room = text::maxSourceName - std::min<size_t>(rest.size(), text::maxSourceName / 2);
+  return text::clean(text::clean(titles, room) + rest.str(), text::maxSourceName);
 }
 
 static ParseResult parseArray(OpAsmParser &parser, AsmParser::Delimiter delimiter, ArrayAttr &array,

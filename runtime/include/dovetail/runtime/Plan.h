@@ -73,6 +73,8 @@ struct LoopInfo {
   int32_t count = -1;    ///< The count of the plan that bounds it, or -1.
 };
 
+struct StepInfo;
+
 /// An index that a kernel reads from data, and reports where it is out of range.
 struct IndexCheck {
   std::string node; ///< That reads it.
@@ -80,9 +82,9 @@ struct IndexCheck {
   uint32_t dim;     ///< Which of its dimensions that is.
   bool isUnsigned;  ///< Whether the index is; else negative ones count from the end.
   int64_t tensor;   ///< That has the indices; -1 if the kernel computes them.
-  /// What is wrong with `index`, as its bits are: `node 'x': index 12 is ...`. Where extents vary from run to run
-  /// (`hasCounts`), `extent` stands for any that is outside of what there is.
-  std::string describe(int64_t index, bool hasCounts) const;
+  /// The error of `index`, as its bits are, in a kernel of `step`: `node 'x': index 12 is ...`. Where extents vary from
+  /// run to run (`hasCounts`), `extent` stands for any that is outside of what there is.
+  std::string describe(int64_t index, const StepInfo &step, bool hasCounts) const;
 };
 
 /// How a device launches a kernel: ranges of loops are divided into tiles, and these among blocks of threads.
@@ -274,6 +276,10 @@ struct StepInfo {
   StepAction action;
   std::optional<CallMemory> memory = {};     ///< Of library calls but reorders.
   std::optional<CallDivision> division = {}; ///< Of these; without, one thread does the call.
+  std::string source = {};                   ///< The source name: `body.0.conv (net.py:8)`; often empty.
+
+  /// The name of the step in messages.
+  const std::string &title() const { return source.empty() ? name : source; }
 
   /// Tensors that the step reads and writes.
   std::vector<uint32_t> reads() const;

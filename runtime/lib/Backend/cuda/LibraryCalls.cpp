@@ -61,6 +61,7 @@ LibraryCallOr dovetail::runtime::cuda::createLibraryCall(const std::shared_ptr<L
   LibraryCallOr call = create(handles, memory, step, options);
   if (!call.ok() || !*call)
     return call;
-  return std::make_unique<NamedCall>(*std::move(call), absl::StrCat("rank ", memory.rank, ", step '", step.name, "'"),
+  return std::make_unique<NamedCall>(*std::move(call),
+                                     absl::StrCat("rank ", memory.rank, ", step '", step.title(), "'"),
                                      handles->context->synchronous);
 }

@@ -27,7 +27,7 @@ public:
     const auto &call = std::get<KernelCall>(step.action);
     KernelArguments arguments = kernelArguments(memory, call);
     LaunchDescription launch;
-    launch.name = absl::StrCat("rank ", memory.rank, ", kernel '", step.name, "'");
+    launch.name = absl::StrCat("rank ", memory.rank, ", kernel '", step.title(), "'");
     launch.blocks = call.blocks->blockCount(arguments.ranges, info.maxBlocks);
     launch.threads = call.blocks->threads;
     launch.sharedBytes = call.blocks->sharedBytes;

@@ -436,6 +436,23 @@ TEST(Artifact, BoundedDimensionsAreDecoded) {
   EXPECT_EQ(kernel.loops[1].count, -1);
 }
 
+/// The compiler writes no such names, but others may.
+TEST(Artifact, SourceNamesAreClean) {
+  PlanBuilder builder = boundedProgram();
+  builder.plan.steps[0]->source = "a\x1b[2J\xff (net.py:8)";
+  builder.plan.steps[1]->source = std::string(100000, 'a') + ".conv (net.py:8)";
+  Bytes bytes = builder.artifact();
+  auto sections = runtime::parseArtifact(bytes);
+  ASSERT_TRUE(sections.ok()) << sections.status();
+  auto plan = runtime::decodePlan(sections->plan, sections->weights.getBytes().size());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->steps[0].title(), "a\\x1b[2J\\xff (net.py:8)");
+  EXPECT_EQ(plan->steps[1].title().size(), 120u);
+  EXPECT_TRUE(plan->steps[1].title().ends_with(".conv (net.py:8)"));
+  // A step without one has the name of its node.
+  EXPECT_EQ(plan->steps[2].title(), builder.plan.steps[2]->name);
+}
+
 TEST(Artifact, OutputsHaveTheExtentsThatCountsSay) {
   PlanBuilder builder = makeProgram();
   addCount(builder, "rows", 8);

@@ -63,6 +63,9 @@ BufferOp getBufferOp(mlir::Value ref);
 
 /// The name of `step` in traces, reports and messages: its `step_name`, or else its node's; empty if it has none.
 llvm::StringRef getStepName(mlir::Operation *step);
+/// The source names of the nodes of `step`, and which part of its node it is: `body.0.conv (net.py:8) (interior)`.
+/// Empty if the model does not say them. At most `text::maxSourceName` bytes of clean text.
+std::string getStepSource(mlir::Operation *step);
 
 /// The way to exchange by its name in the layout library, and back.
 layout::ExchangeKind toLayout(ExchangeKind kind);
