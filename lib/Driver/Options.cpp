@@ -13,6 +13,7 @@
 #include "dovetail/Driver/Options.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/Text/Suggestion.h"
 #include "dovetail/runtime/HostFeatures.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -79,6 +80,13 @@ private:
 static bool isAxisName(StringRef name) {
   auto isNameChar = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   return !name.empty() && llvm::isAlpha(name.front()) && llvm::all_of(name, isNameChar);
+}
+
+static std::vector<std::string> getAxisNames(const layout::Mesh &mesh) {
+  std::vector<std::string> names;
+  for (const layout::MeshAxis &axis : mesh.getAxes())
+    names.push_back(axis.name);
+  return names;
 }
 
 std::string dovetail::listAxes(const layout::Mesh &mesh) {
@@ -171,7 +179,8 @@ LogicalResult OptionParser::parseShard(StringRef text) {
         return usage("'" + option + "': there is no --mesh with an axis '" + axis + "'; add --mesh " + axis +
                      "=N for N ranks");
       if (!options.mesh.axisIndex({axis.data(), axis.size()}))
-        return usage("'" + option + "': the mesh has no axis '" + axis + "'; it has " + listAxes(options.mesh));
+        return usage("'" + option + "': the mesh has no axis '" + axis + "'; it has " + listAxes(options.mesh) +
+                     text::suggest(axis, getAxisNames(options.mesh)));
       auto [first, isNew] = dimOf.try_emplace(axis, dim);
       if (!isNew)
         return usage("'" + option + "': axis '" + axis + "' splits dimension " + Twine(first->second) + " and again " +

@@ -17,6 +17,7 @@
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Text/Suggestion.h"
 
 #include <numeric>
 
@@ -105,6 +106,23 @@ private:
 
 } // namespace
 
+/// `; did you mean ...?` with a tensor that `name` may stand for, which is none; empty if there is no such tensor.
+static std::string suggestTensor(func::FuncOp main, StringRef name) {
+  std::vector<std::string> names = getInputNames(main);
+  llvm::append_range(names, getOutputNames(main));
+  for (Operation &op : main.getBody().front()) {
+    StringRef tensor = getTensorName(op.getLoc());
+    if (tensor.empty() || op.getNumResults() == 0 || isa<ConstantOp>(op))
+      continue;
+    // Messages name nodes.
+    std::string title = getSourceName(op.getLoc());
+    if (getNodeName(op.getLoc()) == name || title == name || StringRef(title).starts_with((name + " (").str()))
+      return ("; '" + name + "' is a node: did you mean its result '" + tensor + "'?").str();
+    names.push_back(tensor.str());
+  }
+  return text::suggest(name, names);
+}
+
 FailureOr<ShardedValue> RequestAttacher::find(StringRef option, StringRef tensor) {
   std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
   if (auto it = llvm::find(inputs, tensor); it != inputs.end()) {
@@ -127,7 +145,7 @@ FailureOr<ShardedValue> RequestAttacher::find(StringRef option, StringRef tensor
   return usage(option + " names tensor '" + tensor +
                "', which the model does not have, or not any more once it is simplified; "
                "its inputs are " +
-               listNames(inputs) + ", its outputs " + listNames(outputs));
+               listNames(inputs) + ", its outputs " + listNames(outputs) + suggestTensor(main, tensor));
 }
 
 LogicalResult RequestAttacher::checkSizes(const SizesRequest &sizes) {
@@ -212,6 +230,21 @@ LogicalResult RequestAttacher::attach(const ShardRequest &request) {
   return success();
 }
 
+/// `; did you mean ...?` with what is near to one side of `text`, the other side of which is right or near to a name.
+static std::string suggestFeedback(StringRef text, const std::vector<std::string> &outputs,
+                                   const std::vector<std::string> &inputs) {
+  std::vector<std::string> pairs;
+  auto [output, input] = text.split(':');
+  auto isPossible = [](StringRef given, const std::string &name) {
+    return given == name || !text::suggest(given, {name}).empty();
+  };
+  for (const std::string &from : outputs)
+    for (const std::string &to : inputs)
+      if (isPossible(output, from) && isPossible(input, to))
+        pairs.push_back(from + ":" + to);
+  return text::suggest(text, pairs);
+}
+
 LogicalResult RequestAttacher::feedBack(StringRef text) {
   std::string option = ("--feedback " + text).str();
   std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
@@ -228,7 +261,7 @@ LogicalResult RequestAttacher::feedBack(StringRef text) {
   if (!found)
     return usage("'" + option +
                  "': expected the names of an output and of an input, as OUT:IN; the model's outputs are " +
-                 listNames(outputs) + ", its inputs " + listNames(inputs));
+                 listNames(outputs) + ", its inputs " + listNames(inputs) + suggestFeedback(text, outputs, inputs));
   auto [output, input] = *found;
   Type from = main.getResultTypes()[output], to = main.getArgumentTypes()[input];
   if (from != to) {

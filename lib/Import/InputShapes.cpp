@@ -13,6 +13,8 @@
 #include "InputShapes.h"
 #include "TensorData.h"
 
+#include "dovetail/Text/Suggestion.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -87,6 +89,32 @@ private:
     return llvm::success();
   }
 
+  /// The names that open dimensions have.
+  std::vector<std::string> getDimNames() const {
+    std::vector<std::string> names;
+    for (const onnx::ValueInfoProto *input : inputs)
+      for (const Dimension &dim : input->type().tensor_type().shape().dim())
+        if (isOpen(dim) && isNamed(dim))
+          names.push_back(dim.dim_param());
+    return names;
+  }
+
+  std::vector<std::string> getInputNames() const {
+    std::vector<std::string> names;
+    for (const onnx::ValueInfoProto *input : inputs)
+      names.push_back(input->name());
+    return names;
+  }
+
+  /// `; did you mean ...?` for the name of a dimension, or `INPUT:DIM`, that is neither.
+  std::string suggestBounded(llvm::StringRef name) const {
+    std::vector<std::string> names = getDimNames();
+    if (auto [input, dim] = name.rsplit(':'); !dim.empty())
+      for (const std::string &other : getInputNames())
+        names.push_back(other + ":" + dim.str());
+    return text::suggest(name, names);
+  }
+
   llvm::LogicalResult takeDims() {
     llvm::MapVector<llvm::StringRef, bool> names;
     for (const onnx::ValueInfoProto *input : inputs)
@@ -105,7 +133,7 @@ private:
                                     : "the model says all extents of its inputs");
         diagnostic << " (there are ";
         llvm::interleaveComma(names, diagnostic, [&](const auto &name) { diagnostic << name.first; });
-        return diagnostic << ")";
+        return diagnostic << ")" << text::suggest(entry.getKey(), getDimNames());
       }
       if (entry.getValue() < 0)
         return reporter.error(ImportError::Usage)
@@ -145,7 +173,7 @@ private:
       if (input == inputs.end() || number.getAsInteger(10, dim))
         return wrong() << "no input has a dimension of this name; name one of the model, or one of an input as "
                           "INPUT:DIM, such as '"
-                       << (inputs.empty() ? "tokens" : inputs.front()->name()) << ":1'";
+                       << (inputs.empty() ? "tokens" : inputs.front()->name()) << ":1'" << suggestBounded(name);
       const auto &type = (*input)->type().tensor_type();
       if (!type.has_shape())
         return wrong() << "the model does not say how many dimensions the input has; export it with a shape";
@@ -227,7 +255,7 @@ private:
     auto diagnostic = reporter.error(ImportError::Usage);
     diagnostic << "--shape " << name << ": the model has no such input (there are ";
     llvm::interleaveComma(inputs, diagnostic, [&](const auto *input) { diagnostic << input->name(); });
-    return diagnostic << ")";
+    return diagnostic << ")" << text::suggest(name, getInputNames());
   }
 
   /// False if some extent is still open.

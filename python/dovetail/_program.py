@@ -5,6 +5,7 @@ import collections.abc
 import contextlib
 import ctypes
 import dataclasses
+import difflib
 import functools
 import itertools
 import operator
@@ -361,7 +362,11 @@ class Program:
         if unknown or missing:
             known = ", ".join(f"'{port.name}'" for port in self.inputs)
             what = f"there is no input '{min(unknown)}'" if unknown else f"input '{missing[0]}' is not given"
-            raise DovetailError(2, f"{what}; the program's inputs are {known}")
+            near = (
+                difflib.get_close_matches(str(min(unknown)), [port.name for port in self.inputs], 1) if unknown else ()
+            )
+            meant = f"; did you mean '{near[0]}'?" if near else ""
+            raise DovetailError(2, f"{what}; the program's inputs are {known}{meant}")
 
     @staticmethod
     def _array(port, value, part=None, holder="the program takes"):

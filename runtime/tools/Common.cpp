@@ -303,11 +303,15 @@ std::vector<Summary> tools::summarize(const std::vector<NamedTensor> &outputs) {
   return summaries;
 }
 
-void tools::printNonFinite(const runtime::Plan &plan, const std::vector<Summary> &summaries) {
+std::vector<std::string> tools::namesOf(const std::vector<runtime::PortInfo> &ports) {
   std::vector<std::string> names;
-  for (const runtime::PortInfo &port : plan.outputs)
+  for (const runtime::PortInfo &port : ports)
     names.push_back(port.name);
-  if (std::string text = describeNonFinite(names, summaries); !text.empty())
+  return names;
+}
+
+void tools::printNonFinite(const runtime::Plan &plan, const std::vector<Summary> &summaries) {
+  if (std::string text = describeNonFinite(namesOf(plan.outputs), summaries); !text.empty())
     std::fprintf(stderr, "dovetail: remark: %s\n", text.c_str());
 }
 

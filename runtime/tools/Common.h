@@ -70,6 +70,8 @@ absl::Status checkOutputs(const RunArguments &arguments, const std::vector<std::
 
 /// Writes to stderr what a runner says about its start, if anything.
 void printRemark(const runtime::ProgramRunner &runner);
+/// The names of inputs or outputs.
+std::vector<std::string> namesOf(const std::vector<runtime::PortInfo> &ports);
 /// A summary of each output, in their order.
 std::vector<Summary> summarize(const std::vector<NamedTensor> &outputs);
 /// Says on standard error that outputs contain NaN or infinities, by the summaries of all outputs of a plan.

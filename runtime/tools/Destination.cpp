@@ -8,6 +8,9 @@
 
 #include "Destination.h"
 
+#include "Common.h"
+
+#include "dovetail/Text/Suggestion.h"
 #include "dovetail/tools/TensorFile.h"
 
 #include "absl/strings/match.h"
@@ -40,8 +43,9 @@ absl::StatusOr<std::vector<Destination>> tools::parseOutputs(const runtime::Plan
           destination.output = i;
       }
       if (destination.output == plan.outputs.size())
-        return absl::InvalidArgumentError(
-            absl::StrCat("--output ", spec, ": the program has no output '", name, "'; its outputs are ", known));
+        return absl::InvalidArgumentError(absl::StrCat("--output ", spec, ": the program has no output '", name,
+                                                       "'; its outputs are ", known,
+                                                       text::suggest(name, namesOf(plan.outputs))));
       // Another ending would be another kind of file, perhaps one that is still needed.
       if (!absl::EndsWith(destination.path, ".npy"))
         return absl::InvalidArgumentError(

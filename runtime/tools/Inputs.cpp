@@ -9,6 +9,7 @@
 #include "Common.h"
 #include "InputSequence.h"
 
+#include "dovetail/Text/Suggestion.h"
 #include "dovetail/tools/InputSource.h"
 
 #include "absl/functional/function_ref.h"
@@ -222,8 +223,9 @@ absl::StatusOr<std::vector<T>> collect(const runtime::Plan &plan, const std::vec
       return absl::OkStatus();
     };
     auto unknown = [&](const std::string &name) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--input ", text, ": the program has no input '", name, "'; its inputs are ", listInputs(plan)));
+      return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": the program has no input '", name,
+                                                     "'; its inputs are ", listInputs(plan),
+                                                     text::suggest(name, namesOf(plan.inputs))));
     };
     const PortInfo *port = findInput(plan, spec->name);
     if (spec->kind != InputSpec::WholeNpz && !port)
