@@ -192,3 +192,11 @@ def test_wrong_utf8(tmp_path, wrong):
     for name, text in texts.items():
         assert escaped in text.replace("\\\\", "\\"), name
         assert "\ufffd" not in text, name
+
+
+def test_nodes_that_are_no_utf8(tmp_path):
+    content = named_model(annotated=False).SerializeToString().replace(b"node_conv2d", b"node_\xff\xfenv2d")
+    (tmp_path / "hostile.onnx").write_bytes(content)
+    code, text, messages = call([tool("dovetail"), "operators", "--json", tmp_path / "hostile.onnx"])
+    assert code == 0, messages
+    assert json.loads(text)[0]["inputs"][0]["nodes"][2] == ["node_\ufffd\ufffdnv2d"]

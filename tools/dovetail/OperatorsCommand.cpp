@@ -123,7 +123,8 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
       return llvm::failure();
   Progress::clear();
   if (isJson) {
-    llvm::outs() << described.dump(1) << "\n";
+    // Names come from models, which may contain any bytes.
+    llvm::outs() << described.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
     return llvm::success();
   }
   for (const json &model : described) {
