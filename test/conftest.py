@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fixtures shared by all Python tests."""
 
+import os
+
 import pytest
 
 from harness import backend as backends
 from harness import cpu_seconds
 from harness import extent
+
+
+# Tests compare what tools say, however long they take on a busy machine.
+os.environ["DOVETAIL_PROGRESS"] = "never"
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,9 @@ programs += [(config.llvm_tools_dir, name) for name in ("FileCheck", "not", "spl
 for folder, name in programs:
     config.substitutions.append((r"(?<![\w./%-])" + name + r"(?![\w./-])", os.path.join(folder, name)))
 
+# Tests compare what tools say, however long they take on a busy machine.
+config.environment["DOVETAIL_PROGRESS"] = "never"
+
 variables = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "HOME", "DOVETAIL_MAX_CPU", "GLIBC_TUNABLES")
 for variable in variables:
     if variable in os.environ:

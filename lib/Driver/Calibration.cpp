@@ -25,6 +25,9 @@ using namespace dovetail;
 using llvm::FailureOr;
 
 static FailureOr<StepTimes> measure(const CalibrationProgram &program, double seconds, Diagnostics &diagnostics) {
+  Progress::Parts parts;
+  // How these programs are split is no business of users.
+  Diagnostics::ErrorsOnly errorsOnly(diagnostics);
   FailureOr<CompileOptions> options = parseOptions(program.options, diagnostics);
   if (failed(options))
     return llvm::failure();
@@ -32,7 +35,6 @@ static FailureOr<StepTimes> measure(const CalibrationProgram &program, double se
   Compilation compilation(*context, std::move(*options), diagnostics);
   if (failed(compilation.import(llvm::MemoryBufferRef(program.text, program.name + ".onnxtxt"))))
     return llvm::failure();
-  Progress::show("measure " + program.name);
   return measureSteps(compilation, {}, /*threads=*/1, seconds, diagnostics);
 }
 
@@ -43,7 +45,12 @@ FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seco
       exchanges.push_back(std::move(program));
   double share = seconds / static_cast<double>(steps.size() + exchanges.size());
   CalibrationSamples samples;
+  size_t number = 0;
+  auto showNext = [&](const CalibrationProgram &program) {
+    Progress::show("measure " + program.name, ++number, steps.size() + exchanges.size());
+  };
   for (const CalibrationProgram &program : steps) {
+    showNext(program);
     FailureOr<StepTimes> times = measure(program, share, diagnostics);
     if (failed(times))
       return llvm::failure();
@@ -52,6 +59,7 @@ FailureOr<CalibrationSamples> dovetail::measureMachine(int numRanks, double seco
         samples.steps.push_back({step.getWork(0), time.front(), program.name + " " + step.type + " " + step.name});
   }
   for (const CalibrationProgram &program : exchanges) {
+    showNext(program);
     FailureOr<StepTimes> times = measure(program, share, diagnostics);
     if (failed(times))
       return llvm::failure();

@@ -139,7 +139,8 @@ LogicalResult Compilation::import(llvm::MemoryBufferRef model) {
 }
 
 LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResult()> import) {
-  Progress::show("import " + name);
+  showPhase(Phase::Import);
+  Progress::Parts parts;
   Instant begin;
   ImportResult result;
   {
@@ -241,6 +242,7 @@ LogicalResult Compilation::propagate(std::vector<PassTime> &passTimes) {
 void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Diagnostic> &said,
                                     std::vector<PassTime> &passTimes) {
   Progress::show("plan without departures");
+  Progress::Parts parts;
   Diagnostics quiet(llvm::nulls());
   CompileOptions strict = options;
   strict.follow = 1;
@@ -281,8 +283,13 @@ void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Di
     }
 }
 
+void Compilation::showPhase(Phase phase) const {
+  Progress::show(getPhaseName(phase), static_cast<size_t>(phase) + 1, static_cast<size_t>(lastPhase) + 1);
+}
+
 LogicalResult Compilation::runPhase(Phase phase) {
-  Progress::show(getPhaseName(phase));
+  showPhase(phase);
+  Progress::Parts parts;
   Instant begin;
   // Only what is left after simplification can be named in requests.
   if (phase == Phase::Propagate &&
@@ -310,6 +317,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
 void Compilation::adviseMesh() {
   std::unique_ptr<Compilation> before = std::move(simplified);
   Progress::show("fewer ranks");
+  Progress::Parts parts;
   Instant begin;
   double all = 0, split = 0, made = 0;
   for (const PhaseTime &time : times) {
@@ -337,6 +345,8 @@ LogicalResult Compilation::runTo(Phase last) {
 LogicalResult Compilation::generateCode() {
   if (failed(runTo(Phase::CodeGen)))
     return failure();
+  showPhase(Phase::CodeGen);
+  Progress::Parts parts;
   Progress::show("machine code");
   Instant begin;
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
@@ -379,7 +389,8 @@ LogicalResult Compilation::prepack(Artifact &artifact) {
 LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact &)> write) {
   if (failed(generateCode()))
     return failure();
-  Progress::show(getPhaseName(Phase::Emit));
+  showPhase(Phase::Emit);
+  Progress::Parts parts;
   Instant begin;
   Diagnostics::Scope scope(diagnostics, context, ExitCode::Internal);
   FailureOr<Artifact> artifact = Artifact::create(*module, code, options.sourceNames);

@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace dovetail;
 
 void Diagnostics::printLine(StringRef kind, const Twine &message) {
-  Progress::clear();
+  Progress::makeWay();
   os << "dovetail: " << kind << ": " << message << "\n";
 }
 

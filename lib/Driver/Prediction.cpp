@@ -102,10 +102,13 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
   options.mustFit = false;
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation compilation(*context, options, diagnostics);
+  compilation.lastPhase = Phase::Lower;
   if (failed(compilation.import(path)) || failed(compilation.runTo(Phase::Simplify)))
     return failure();
   std::optional<PredictedRun> alone;
   if (options.mesh.numRanks() > 1) {
+    Progress::show("one device alone");
+    Progress::Parts parts;
     Compilation other = compilation.fork(makeAlone(options));
     if (failed(other.runTo(Phase::Lower)))
       return failure();

@@ -13,6 +13,7 @@
 #include "dovetail/Driver/StepTimes.h"
 
 #include "dovetail/Driver/Execution.h"
+#include "dovetail/Driver/Progress.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/STLExtras.h"
@@ -72,6 +73,7 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
   std::vector<tools::NamedTensor> outputs = tools::makeOutputs((*program)->getPlan());
   std::vector<runtime::FullTensor> in = tools::viewsOf(*tensors), out = tools::viewsOf(outputs);
 
+  Progress::show("run");
   size_t numRanks = (*program)->numRanks(), numSteps = result.work.steps.size();
   std::vector<std::vector<double>> samples(numSteps * numRanks), exchanges(numSteps);
   auto begin = std::chrono::steady_clock::now();

@@ -95,8 +95,12 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
                                                     Diagnostics &diagnostics) {
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation partitioned(*context, options.compile, diagnostics);
-  if (failed(partitioned.import(path)) || failed(partitioned.runTo(Phase::Simplify)))
-    return failure();
+  {
+    Progress::show("read the model");
+    Progress::Parts parts;
+    if (failed(partitioned.import(path)) || failed(partitioned.runTo(Phase::Simplify)))
+      return failure();
+  }
   func::FuncOp main = getMain(partitioned.getModule());
   size_t numOutputs = getOutputNames(main).size();
   llvm::StringMap<std::string> sources;
@@ -111,12 +115,14 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
   Compilation whole = partitioned.fork(std::move(wholeOptions));
 
   auto build = [&](Compilation &compilation, const Twine &what) -> FailureOr<std::shared_ptr<const runtime::Program>> {
+    Progress::Parts parts;
     FailureOr<std::vector<std::byte>> artifact = compilation.serialize();
     if (failed(artifact))
       return failure();
     return load(*artifact, what, diagnostics);
   };
   constexpr llvm::StringLiteral partitionedName = "the partitioned program", wholeName = "the unpartitioned program";
+  Progress::show("compile " + partitionedName, 1, 4);
   auto partitionedProgram = build(partitioned, partitionedName);
   if (failed(partitionedProgram))
     return failure();
@@ -124,18 +130,19 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
       tools::readInputs((*partitionedProgram)->getPlan(), options.inputs, /*randomDefault=*/true, options.seed);
   if (!inputs.ok())
     return diagnostics.error(getExitCode(inputs.status()), std::string(inputs.status().message()));
-  Progress::show("run " + partitionedName);
+  Progress::show("run " + partitionedName, 2, 4);
   auto actual = execute(*partitionedProgram, *inputs, options.threads, partitionedName, diagnostics);
   if (failed(actual))
     return failure();
+  Progress::show("compile " + wholeName, 3, 4);
   auto wholeProgram = build(whole, wholeName);
   if (failed(wholeProgram))
     return failure();
-  Progress::show("run " + wholeName);
+  Progress::show("run " + wholeName, 4, 4);
   auto expected = execute(*wholeProgram, *inputs, options.threads, wholeName, diagnostics);
   if (failed(expected))
     return failure();
-  Progress::clear();
+  Progress::show("compare");
 
   std::vector<Comparison> comparisons;
   for (auto [a, e] : llvm::zip_equal(*actual, *expected)) {
@@ -146,6 +153,7 @@ FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const Verify
     comparisons.push_back({std::move(e), std::move(difference), std::move(source)});
   }
   // Outputs of the model come first, but are computed last.
+  Progress::clear();
   std::rotate(comparisons.begin(), comparisons.begin() + numOutputs, comparisons.end());
   return comparisons;
 }

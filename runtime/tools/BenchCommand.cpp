@@ -192,11 +192,13 @@ absl::Status BenchCommand::run() {
   if (!inputs.ok() || !sources.ok())
     return inputs.ok() ? sources.status() : inputs.status();
   ProgressLine progress;
+  progress.mute(*isProcess);
   progress.show("start ranks");
   auto runner = runtime::ProgramRunner::create(*program, *options);
   if (!runner.ok())
     return ofArtifact(arguments.artifact, runner.status());
   progress.clear();
+  progress.mute(!(*runner)->isFirst());
   if ((*runner)->isFirst())
     printRemark(**runner);
   double start = milliseconds(std::chrono::steady_clock::now() - begin);

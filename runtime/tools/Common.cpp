@@ -200,22 +200,6 @@ absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(RunArguments &argume
   return options;
 }
 
-ProgressLine::ProgressLine() : isTerminal(::isatty(STDERR_FILENO)) {}
-
-void ProgressLine::show(const std::string &what) {
-  if (!isTerminal)
-    return;
-  // Carriage return, text, "erase to the end of the line".
-  std::fprintf(stderr, "\r%s ...\x1b[K", what.c_str());
-  isShown = true;
-}
-
-void ProgressLine::clear() {
-  if (isShown)
-    std::fputs("\r\x1b[K", stderr);
-  isShown = false;
-}
-
 std::string tools::formatType(runtime::ElementType type, const std::vector<int64_t> &shape) {
   return absl::StrCat(runtime::elementTypeName(type), "[", absl::StrJoin(shape, ", "), "]");
 }

@@ -13,6 +13,7 @@
 
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/ProgramRunner.h"
+#include "dovetail/tools/ProgressLine.h"
 #include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
 
@@ -42,21 +43,6 @@ struct RunArguments {
   std::string address;
 };
 void addRunOptions(CLI::App &command, RunArguments &arguments);
-
-/// A line on the terminal that says what is being done, wiped out at the end. Nothing is shown elsewhere.
-class ProgressLine {
-public:
-  ProgressLine();
-  ~ProgressLine() { clear(); }
-  ProgressLine(const ProgressLine &) = delete;
-  ProgressLine &operator=(const ProgressLine &) = delete;
-
-  void show(const std::string &what);
-  void clear();
-
-private:
-  bool isTerminal, isShown = false;
-};
 
 /// Checks values that the parser cannot, and chooses the communicator that is not given. Errors: INVALID_ARGUMENT, and
 /// those of the artifact, where the communicator depends on its target.

@@ -355,16 +355,22 @@ absl::Status tools::inspectArtifact(const std::string &path, bool asJson, int th
   constexpr int maxThreads = 1 << 16;
   if (threads < 1 || threads > maxThreads)
     return absl::InvalidArgumentError(absl::StrCat("--threads ", threads, ": a rank has 1 to ", maxThreads));
+  ProgressLine progress;
+  progress.show("load");
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
       runtime::Program::load(path, {/*executable=*/false});
   if (!program.ok())
     return program.status();
+  progress.show("check the schedule");
   absl::Status schedule = runtime::checkSchedule((*program)->getPlan());
+  progress.show("count bytes and memory of ranks");
   json report;
   if (absl::Status status = describe(**program, path, schedule, threads, report); !status.ok())
     return ofArtifact(path, status);
+  progress.show("format");
   std::string output =
       asJson ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : formatReport(report);
+  progress.clear();
   std::fputs(output.c_str(), stdout);
   return ofArtifact(path, schedule);
 }

@@ -68,6 +68,7 @@ absl::Status RunCommand::run() {
   absl::StatusOr<bool> isProcess = runtime::connectsProcesses(options->communicator);
   if (!isProcess.ok())
     return isProcess.status();
+  progress.mute(*isProcess);
   absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
       runtime::Program::load(arguments.artifact, {.checkWeights = !*isProcess});
   if (!program.ok())
@@ -204,6 +205,7 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
   runtime::ProgramRunner &runner = **created;
   progress.clear();
   bool isFirst = runner.isFirst();
+  progress.mute(!isFirst);
   if (isFirst)
     printRemark(runner);
   auto ofRun = [&](const absl::Status &status) {

@@ -347,6 +347,7 @@ absl::Status StepsRun::run(const runtime::RunnerOptions &options, Clock::time_po
     return ofArtifact(request.arguments.artifact, created.status());
   runner = *std::move(created);
   progress.clear();
+  progress.mute(!runner->isFirst());
   if (runner->isFirst())
     printRemark(*runner);
   if (absl::Status status = compareOptions(*runner, optionsOf(request)); !status.ok())

@@ -535,8 +535,9 @@ def test_fed_inputs_have_no_sequence(folder):
     assert "input 'a' is output 'next_a' of the step before, so only what it is at first can be given" in messages
 
 
-def test_progress(folder, tmp_path):
-    """On terminals alone: the step, and how long the rest takes."""
+def test_progress(folder, tmp_path, monkeypatch):
+    """On a terminal: the step, and how long the rest takes."""
+    monkeypatch.delenv("DOVETAIL_PROGRESS")
     line = _start(None, ["run", _compile(folder, "one"), *_given(folder), "--steps", 3])
     leader, follower = os.openpty()
     process = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=follower, timeout=60)

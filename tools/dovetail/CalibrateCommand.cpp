@@ -110,7 +110,7 @@ Examples:
       ->capture_default_str();
   command->add_flag("--samples", state->samples, "Print each measurement, and what the file makes of it");
   command->callback([state, &exitCode] {
-    Progress::enable();
+    Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs());
     (void)state->run(diagnostics);
     Progress::clear();

@@ -159,6 +159,7 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
 
   std::unique_ptr<mlir::MLIRContext> context = createContext();
   Compilation compilation(*context, std::move(*options), diagnostics);
+  compilation.lastPhase = *last;
   std::optional<PhaseDumper> dumper;
   std::unique_ptr<llvm::raw_fd_ostream> dumpLLVM, dumpAssembly;
   if (!dumpFolder.empty()) {
@@ -228,7 +229,7 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_flag("--timing", state->timing, "Print what each phase took");
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
   command->callback([state, &exitCode] {
-    Progress::enable();
+    Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs(), state->remarks);
     try {
       (void)state->run(diagnostics);

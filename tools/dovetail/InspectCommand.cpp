@@ -143,7 +143,7 @@ void dovetail::addInspectCommand(CLI::App &app, int &exitCode) {
       ->type_name("N");
   addShapeOptions(*command, state->arguments);
   command->callback([state, &exitCode] {
-    Progress::enable();
+    Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs());
     (void)state->run(diagnostics);
     exitCode = static_cast<int>(diagnostics.getExitCode());

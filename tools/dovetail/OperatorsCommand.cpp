@@ -161,7 +161,7 @@ Examples:
   command->add_flag("--json", state->isJson, "Print JSON");
   addShapeOptions(*command, state->arguments);
   command->callback([state, &exitCode] {
-    Progress::enable();
+    Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs());
     (void)state->run(diagnostics);
     exitCode = static_cast<int>(diagnostics.getExitCode());

@@ -148,7 +148,7 @@ Examples:
   command->add_option("--report", state->report, "Write a page with pictures")->type_name("FILE.html");
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
   command->callback([state, &exitCode] {
-    Progress::enable();
+    Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs(), state->remarks);
     try {
       (void)state->run(diagnostics);

@@ -119,7 +119,14 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
   options.threads = threads;
   options.inputs = inputs;
   options.seed = seed;
-  llvm::FailureOr<std::vector<Comparison>> outputs = verify(model, options, diagnostics);
+  auto compare = [&](const char *what, size_t number) {
+    if (!perOp)
+      return verify(model, options, diagnostics);
+    Progress::show(what, number, 2);
+    Progress::Parts parts;
+    return verify(model, options, diagnostics);
+  };
+  llvm::FailureOr<std::vector<Comparison>> outputs = compare("outputs", 1);
   if (failed(outputs))
     return;
   report(*outputs, false, diagnostics);
@@ -127,7 +134,7 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
     return;
   // With every value returned operations fuse differently, so this does not stand for the model as it is compiled.
   options.perOp = true;
-  llvm::FailureOr<std::vector<Comparison>> values = verify(model, options, diagnostics);
+  llvm::FailureOr<std::vector<Comparison>> values = compare("every value", 2);
   if (succeeded(values))
     report(*values, true, diagnostics);
 }
@@ -158,7 +165,7 @@ Examples:
       ->capture_default_str();
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
   command->callback([state, &exitCode] {
-    Progress::enable();
+    Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs(), state->remarks);
     state->run(diagnostics);
     exitCode = static_cast<int>(diagnostics.getExitCode());

@@ -87,6 +87,8 @@ public:
 
   /// Called after each phase but emit, while its result can be looked at.
   std::function<llvm::LogicalResult(Phase)> afterPhase;
+  /// The last phase that will run, for progress.
+  Phase lastPhase = Phase::Emit;
   /// If not null, receive the kernels as optimised LLVM IR and as assembly.
   llvm::raw_ostream *dumpLLVM = nullptr;
   llvm::raw_ostream *dumpAssembly = nullptr;
@@ -99,6 +101,8 @@ private:
   /// Measures what they want measured; what is then to be decided so goes into `tuned`, a copy of them.
   llvm::LogicalResult autotune(CompileOptions &tuned);
   llvm::LogicalResult import(llvm::StringRef name, llvm::function_ref<ImportResult()> import);
+  /// Shows that a phase begins.
+  void showPhase(Phase phase) const;
   llvm::LogicalResult runPhase(Phase phase);
   llvm::LogicalResult runPasses(Phase phase, const CompileOptions &tuned, std::vector<PassTime> &passTimes);
   /// Runs the passes of the phase propagate, and says what they do once it is settled.

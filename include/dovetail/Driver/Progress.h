@@ -1,4 +1,4 @@
-//===- Progress.h - Progress of long work on a terminal -*- C++ -*-===//
+//===- Progress.h - Progress of long work -----------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares Progress, one line on standard error that says what is going on, if that is a terminal.
+// Declares Progress, which says on standard error what a command is doing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +17,32 @@
 
 namespace dovetail {
 
-/// A line on the terminal that says what is being done; a process has one. Does nothing unless `enable` was called and
-/// standard error is a terminal.
+/// Says what a command is doing, by the `tools::ProgressLine` of the process. Does nothing unless a `Shown` lives.
 class Progress {
 public:
-  /// Shows progress from now on if the standard error is a terminal.
-  static void enable();
-  /// Shows `what` instead of what was shown before.
-  static void show(const llvm::Twine &what);
-  /// Wipes the line out, for other output to take its place.
+  /// While it lives, progress is shown. There is one at a time, in a process whose compilations run one after another.
+  class Shown {
+  public:
+    explicit Shown(bool isQuiet = false);
+    ~Shown();
+    Shown(const Shown &) = delete;
+    Shown &operator=(const Shown &) = delete;
+  };
+
+  /// While it lives, `show` says which part of the step before is being done: `propagate (3 of 7): simulation`.
+  class Parts {
+  public:
+    Parts();
+    ~Parts();
+    Parts(const Parts &) = delete;
+    Parts &operator=(const Parts &) = delete;
+  };
+
+  /// Shows `what`, as number `number` of `count` steps unless it is a part of one.
+  static void show(const llvm::Twine &what, size_t number = 0, size_t count = 0);
+  /// Wipes the line out for a message. It comes back if the step goes on for long.
+  static void makeWay();
+  /// Wipes the line out for good.
   static void clear();
 };
 
