@@ -47,6 +47,10 @@ DOVETAIL_COMPILER_API const void *dovetail_compilation_artifact(const dovetail_c
 /// What the compiler had to say: lines such as "dovetail: error: ...". Owned by the compilation.
 DOVETAIL_COMPILER_API const char *dovetail_compilation_messages(const dovetail_compilation *compilation);
 
+/// Four lines for people. They have the ranks, the cuts and exchanges, the memory of ranks, and the predicted time of a
+/// run. Empty after an error. Owned by the compilation.
+DOVETAIL_COMPILER_API const char *dovetail_compilation_summary(const dovetail_compilation *compilation);
+
 /// Null is allowed.
 DOVETAIL_COMPILER_API void dovetail_compilation_free(dovetail_compilation *compilation);
 

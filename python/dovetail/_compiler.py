@@ -21,6 +21,8 @@ def _compiler():
     library.dovetail_compilation_artifact.restype = ctypes.c_void_p
     library.dovetail_compilation_messages.argtypes = [ctypes.c_void_p]
     library.dovetail_compilation_messages.restype = ctypes.c_char_p
+    library.dovetail_compilation_summary.argtypes = [ctypes.c_void_p]
+    library.dovetail_compilation_summary.restype = ctypes.c_char_p
     library.dovetail_compilation_free.argtypes = [ctypes.c_void_p]
     library.dovetail_compilation_free.restype = None
     return library
@@ -71,7 +73,7 @@ def _arguments(mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, in
 
 
 def compile_artifact(model, arguments):
-    """The bytes of the artifact that `compile` makes with these arguments of the command line.
+    """The bytes of the artifact that `compile` makes with these arguments of the command line, and its summary.
 
     This machine need not be able to run it. Raises `DovetailError`.
     """
@@ -96,7 +98,8 @@ def compile_artifact(model, arguments):
             warnings.warn(messages, stacklevel=3)
         size = ctypes.c_size_t()
         address = compiler.dovetail_compilation_artifact(result, ctypes.byref(size))
-        return ctypes.string_at(address, size.value)
+        summary = compiler.dovetail_compilation_summary(result).decode(errors="replace")
+        return ctypes.string_at(address, size.value), summary
     finally:
         compiler.dovetail_compilation_free(result)
 
@@ -140,7 +143,7 @@ def compile(
 
     Raises `DovetailError`, with code 2 where an argument is wrong or does not go with the others, 3 where the model
     cannot be read, 4 where it is invalid, 5 where something in it is not supported, and 6 where it does not fit into
-    memory. What the compiler warns of is a Python warning.
+    memory. What the compiler warns of is a Python warning. `summary` of the program says what came of it.
     """
     if isinstance(options, str) or not all(isinstance(option, str) for option in options):
         raise TypeError(f"options={options!r}: give a sequence of str, such as ['--objective', 'memory']")
@@ -148,4 +151,7 @@ def compile(
     arguments = _arguments(
         mesh, shard, sizes, feedback, dims, bounds, shapes, libraries, index_checks, source_names, **names
     )
-    return Program(compile_artifact(model, [*arguments, *options]))
+    artifact, summary = compile_artifact(model, [*arguments, *options])
+    program = Program(artifact)
+    program.summary = summary
+    return program

@@ -210,7 +210,8 @@ class Program:
 
     `model` is the name of the graph that it was compiled from, `target` what it was compiled for, and `mesh` maps axes
     to sizes, in order; `num_ranks` is their product. `inputs` and `outputs` are lists of `Port`. `feedback` maps names
-    of inputs to those of the outputs that they are in the next step.
+    of inputs to those of the outputs that they are in the next step. `summary` is a str for people: where the program
+    was compiled in this process, its cuts, exchanges, memory and predicted time, a line each. Else it is empty.
     """
 
     def __init__(self, artifact):
@@ -241,6 +242,7 @@ class Program:
         self.inputs = self._ports("input")
         self.outputs = self._ports("output")
         self.feedback = self._feedback()
+        self.summary = ""
 
     def __copy__(self):
         # A program does not change.

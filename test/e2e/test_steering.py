@@ -69,7 +69,7 @@ def _flags(shards, sizes):
 def _compile(folder, model, partition, *flags):
     """What `inspect` says of the compiled model, and the compiler of it."""
     onnx.save(model, folder / "m.onnx")
-    command = [tool("dovetail"), "compile", folder / "m.onnx", "-o", folder / "m.dvt"]
+    command = [tool("dovetail"), "compile", folder / "m.onnx", "-o", folder / "m.dvt", "--quiet"]
     code, _, messages = call([*command, *partition.flags(), *flags])
     assert code == 0, messages
     code, text, errors = call([tool("dovetail"), "inspect", "--json", folder / "m.dvt"])

@@ -14,6 +14,7 @@
 
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
+#include "dovetail/Driver/Summary.h"
 #include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/runtime/Version.h"
 
@@ -23,7 +24,7 @@ using namespace dovetail;
 
 struct dovetail_compilation {
   std::vector<std::byte> artifact;
-  std::string messages;
+  std::string messages, summary;
 };
 
 /// Compiles what `import` imports.
@@ -43,11 +44,19 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
     llvm::FailureOr<CompileOptions> parsed = parseOptions(arguments, diagnostics);
     if (succeeded(parsed)) {
       std::unique_ptr<mlir::MLIRContext> context = createContext();
+      Summary summary;
       Compilation phases(*context, std::move(*parsed), diagnostics);
+      phases.afterPhase = [&](Phase phase) -> llvm::LogicalResult {
+        if (phase == Phase::Lower)
+          summary.predict(phases);
+        return llvm::success();
+      };
       if (succeeded(import(phases))) {
         llvm::FailureOr<std::vector<std::byte>> artifact = phases.serialize();
-        if (succeeded(artifact))
+        if (succeeded(artifact)) {
           compilation->artifact = std::move(*artifact);
+          compilation->summary = summary.describe("", static_cast<int64_t>(compilation->artifact.size()));
+        }
       }
     }
   } catch (const std::bad_alloc &) {
@@ -78,6 +87,10 @@ const void *dovetail_compilation_artifact(const dovetail_compilation *compilatio
 
 const char *dovetail_compilation_messages(const dovetail_compilation *compilation) {
   return compilation->messages.c_str();
+}
+
+const char *dovetail_compilation_summary(const dovetail_compilation *compilation) {
+  return compilation->summary.c_str();
 }
 
 void dovetail_compilation_free(dovetail_compilation *compilation) { delete compilation; }

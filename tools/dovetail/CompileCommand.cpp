@@ -17,6 +17,7 @@
 #include "dovetail/Driver/Dump.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Report.h"
+#include "dovetail/Driver/Summary.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/tools/Support.h"
 #include "dovetail/tools/TensorFile.h"
@@ -36,7 +37,7 @@ namespace {
 
 struct CompileCommand {
   std::string model, output, compileTo = "emit", dumpFolder, report;
-  bool constants = false, timing = false, remarks = false;
+  bool constants = false, timing = false, remarks = false, quiet = false;
   CompileArguments arguments;
 
   LogicalResult run(Diagnostics &diagnostics);
@@ -157,6 +158,7 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   if (!report.empty() && (failed(checkReport(report, diagnostics)) || failed(checkOutput(report, model, diagnostics))))
     return llvm::failure();
 
+  Summary summary;
   std::unique_ptr<mlir::MLIRContext> context = createContext();
   Compilation compilation(*context, std::move(*options), diagnostics);
   compilation.lastPhase = *last;
@@ -171,6 +173,8 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   compilation.afterPhase = [&](Phase phase) -> LogicalResult {
     if (phase == Phase::Import && failed(checkFiles(compilation, dumper ? &*dumper : nullptr, diagnostics)))
       return llvm::failure();
+    if (phase == Phase::Lower && *last == Phase::Emit && !quiet)
+      summary.predict(compilation);
     if (!dumper)
       return llvm::success();
     if (failed(dumper->dump(phase, compilation.getModule())))
@@ -196,6 +200,12 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   if (succeeded(result) && !report.empty())
     result = writeReport(output, compilation.getTimes(), report, diagnostics);
   Progress::clear();
+  if (succeeded(result) && *last == Phase::Emit && !quiet) {
+    uint64_t bytes = 0;
+    (void)llvm::sys::fs::file_size(output, bytes);
+    llvm::errs() << summary.describe(model + " -> " + output, static_cast<int64_t>(bytes))
+                 << summary.suggestRun(output);
+  }
   if (timing)
     printTimes(compilation.getTimes(), llvm::errs());
   return result;
@@ -228,8 +238,9 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_flag("--print-constants", state->constants, "Print large constants, too");
   command->add_flag("--timing", state->timing, "Print what each phase took");
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
+  command->add_flag("-q,--quiet", state->quiet, "Print errors and warnings only: neither progress nor a summary");
   command->callback([state, &exitCode] {
-    Progress::Shown progress;
+    Progress::Shown progress(state->quiet);
     Diagnostics diagnostics(llvm::errs(), state->remarks);
     try {
       (void)state->run(diagnostics);

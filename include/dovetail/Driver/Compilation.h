@@ -80,6 +80,8 @@ public:
   mlir::ModuleOp getModule() { return *module; }
   const CompileOptions &getOptions() const { return options; }
   const std::vector<PhaseTime> &getTimes() const { return times; }
+  /// Bytes of each rank as the user or the cluster says; empty before the phase propagate, and if no rank has a limit.
+  const std::vector<double> &getMemoryLimits() const { return memoryLimits; }
   /// The files of external data that the model was read from.
   const std::vector<std::string> &getExternalFiles() const { return externalFiles; }
   /// Those that are missing, as they may be where options say so.

@@ -42,6 +42,7 @@ TEST(CompilerApi, CompilesToAnArtifact) {
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ((*program)->numRanks(), 3);
   EXPECT_EQ((*program)->getPlan().inputs[0].name, "x");
+  EXPECT_THAT(dovetail_compilation_summary(compiled.result), HasSubstr("3 ranks ("));
 }
 
 TEST(CompilerApi, ReportsErrors) {
@@ -51,6 +52,7 @@ TEST(CompilerApi, ReportsErrors) {
   size_t size = 1;
   EXPECT_EQ(dovetail_compilation_artifact(axis.result, &size), nullptr);
   EXPECT_EQ(size, 0u);
+  EXPECT_STREQ(dovetail_compilation_summary(axis.result), "");
 
   Compiled option({"--frobnicate"});
   EXPECT_EQ(option.code, 2);
