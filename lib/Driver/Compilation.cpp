@@ -14,6 +14,7 @@
 
 #include "Expected.h"
 #include "LesserMesh.h"
+#include "NearSizes.h"
 
 #include "dovetail/Driver/Autotune.h"
 #include "dovetail/Driver/Execution.h"
@@ -22,6 +23,7 @@
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Planner/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/tools/Support.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -168,7 +170,7 @@ LogicalResult Compilation::settleOptions(Instant &begin) {
     options.autoRanks.reset();
   }
   bool isDecided = options.shardingsSeed || options.following != Following::No || options.mesh.numRanks() == 1;
-  if (options.advises && !isDecided && options.objective == Objective::Time) {
+  if (options.advises && !isDecided && (options.objective == Objective::Time || !options.sizes.empty())) {
     given.mesh = options.mesh;
     given.autoRanks.reset();
     simplified = std::make_unique<Compilation>(fork(std::move(given)));
@@ -214,15 +216,26 @@ LogicalResult Compilation::runPasses(Phase phase, const CompileOptions &tuned, s
   return passes.run(*module);
 }
 
-/// The departures of a function, if there is a way to follow all that is stated.
-static DictionaryAttr getAvoidable(func::FuncOp function) {
+/// `kDeparturesAttrName` of a function that does not follow all that is stated.
+static DictionaryAttr getDepartures(func::FuncOp function) {
   auto departures = function->getAttrOfType<DictionaryAttr>(kDeparturesAttrName);
-  return departures && departures.get("followed") ? departures : DictionaryAttr();
+  auto has = [&](StringRef kind) { return !departures.getAs<ArrayAttr>(kind).empty(); };
+  return departures && (has("departures") || has("changes")) ? departures : DictionaryAttr();
+}
+
+/// Has functions that do not follow all say what that gains.
+static void setGain(ModuleOp module, const std::string &gain) {
+  for (auto function : getDefinitions(module))
+    if (DictionaryAttr departures = getDepartures(function)) {
+      NamedAttrList entries(departures);
+      entries.set("gain", StringAttr::get(module.getContext(), gain));
+      function->setAttr(kDeparturesAttrName, entries.getDictionary(module.getContext()));
+    }
 }
 
 LogicalResult Compilation::propagate(std::vector<PassTime> &passTimes) {
-  bool mayDepart = options.comparesDepartures && options.objective == Objective::Time && options.follow > 0 &&
-                   options.follow < 1 && (!options.shards.empty() || !options.sizes.empty());
+  bool mayDepart = options.comparesDepartures && options.objective == Objective::Time && options.follow < 1 &&
+                   !options.shards.empty();
   OwningOpRef<ModuleOp> before = mayDepart ? module->clone() : ModuleOp();
   std::vector<Diagnostic> said;
   auto run = [&] {
@@ -230,12 +243,14 @@ LogicalResult Compilation::propagate(std::vector<PassTime> &passTimes) {
     return runPasses(Phase::Propagate, options, passTimes);
   };
   LogicalResult result = run();
-  if (succeeded(result) && before && llvm::any_of(getDefinitions(*module), getAvoidable))
+  if (succeeded(result) && before && llvm::any_of(getDefinitions(*module), getDepartures))
     compareDepartures(std::move(before), said, passTimes);
   diagnostics.print(said, getPhaseExitCode(Phase::Propagate));
   for (auto function : getDefinitions(*module))
-    if (auto departures = dyn_cast_or_null<DictionaryAttr>(function->removeAttr(kDeparturesAttrName)))
+    if (auto departures = dyn_cast_or_null<DictionaryAttr>(function->removeAttr(kDeparturesAttrName))) {
       emitDepartures(departures);
+      llvm::append_range(unalignedSizes, departures.getAs<ArrayAttr>("unaligned").getAsRange<DictionaryAttr>());
+    }
   return result;
 }
 
@@ -254,6 +269,14 @@ void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Di
     if (failed(following.runPasses(Phase::Propagate, following.options, passTimes)))
       return;
   }
+  auto take = [&] {
+    module = std::move(following.module);
+    said = std::move(saidOfFollowing);
+  };
+  // Plans that are expected to take as long are the same one.
+  Expected ownExpected = getExpected(*module), strictExpected = getExpected(*following.module);
+  if (ownExpected.seconds == strictExpected.seconds && ownExpected.bytes == strictExpected.bytes)
+    return take();
   auto simulate = [&](Compilation &split) {
     Compilation copy = split.fork(makeAside(split.options), quiet);
     copy.done = Phase::Propagate;
@@ -269,18 +292,13 @@ void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Di
            std::max(entry.value(), static_cast<double>(departed->getMemory(rank)));
   });
   double seconds = departed->simulation.getSeconds(), followedSeconds = followed->simulation.getSeconds();
-  if (fits && seconds > (1 - options.follow) * followedSeconds) {
-    module = std::move(following.module);
-    said = std::move(saidOfFollowing);
-    return;
-  }
+  if (fits && seconds >= (1 - options.follow) * followedSeconds)
+    return take();
   std::string gain = fits ? describeGain(seconds, followedSeconds) : describeShortage(seconds, followedSeconds);
-  for (auto function : getDefinitions(*module))
-    if (DictionaryAttr departures = getAvoidable(function)) {
-      NamedAttrList entries(departures);
-      entries.set("gain", StringAttr::get(&context, gain));
-      function->setAttr(kDeparturesAttrName, entries.getDictionary(&context));
-    }
+  auto format = [](const PredictedRun &run) {
+    return tools::formatBytes(static_cast<int64_t>(run.getReceivedBytes()));
+  };
+  setGain(*module, gain + "; ranks receive " + format(*departed) + ", and " + format(*followed) + " with --follow 100");
 }
 
 void Compilation::showPhase(Phase phase) const {
@@ -309,9 +327,23 @@ LogicalResult Compilation::runPhase(Phase phase) {
     expectedSeconds = getExpected(*module).seconds;
   if (failed(finishPhase(phase, begin, std::move(passTimes))))
     return failure();
-  if (phase == Phase::Lower && simplified)
-    adviseMesh();
+  if (phase == Phase::Lower && simplified) {
+    adviseSizes();
+    if (options.objective == Objective::Time)
+      adviseMesh();
+  }
   return success();
+}
+
+void Compilation::adviseSizes() {
+  if (unalignedSizes.empty())
+    return;
+  Progress::show("other sizes");
+  Progress::Parts parts;
+  Instant begin;
+  for (const std::string &text : findNearSizes(*simplified, *this, unalignedSizes))
+    diagnostics.warning(text);
+  times.push_back(begin.getTimeAside(Phase::Lower, "sizes"));
 }
 
 void Compilation::adviseMesh() {

@@ -34,6 +34,14 @@ int64_t PredictedRun::getMemory(int rank, size_t position) const {
   return use.statistics.totalBytes() - use.statistics.arenaBytes + use.aliveBytes[position];
 }
 
+double PredictedRun::getReceivedBytes() const {
+  double bytes = 0;
+  for (const PlanStep &step : work.steps)
+    if (step.traffic)
+      bytes += step.traffic->getBytes();
+  return bytes;
+}
+
 size_t PredictedRun::getPeak(int rank) const {
   const std::vector<int64_t> &alive = memory[rank].aliveBytes;
   return std::max_element(alive.begin(), alive.end()) - alive.begin();

@@ -106,13 +106,11 @@ std::string Summary::describeExchanges() const {
   const runtime::Plan &plan = run->plan;
   llvm::MapVector<StringRef, size_t> classes;
   size_t count = 0;
-  double bytes = 0;
-  for (auto [step, planned] : llvm::zip_equal(plan.steps, run->work.steps)) {
+  for (const runtime::StepInfo &step : plan.steps) {
     const auto *call = std::get_if<runtime::ExchangeCall>(&step.action);
     if (!call)
       continue;
     ++count;
-    bytes += planned.traffic->getBytes();
     // Moves that ranks carry out together are mostly of one class.
     ++classes[layout::stringifyExchangeClass(runtime::MoveScheduler(plan, call->moves.front()).getClass())];
   }
@@ -122,7 +120,7 @@ std::string Summary::describeExchanges() const {
   for (auto [name, number] : classes)
     kinds += (kinds.empty() ? "" : ", ") + (number < count ? std::to_string(number) + " " : "") + name.str();
   return formatv("{0} exchange{1} a run ({2}), ranks receive {3}", count, count == 1 ? "" : "s", kinds,
-                 tools::formatBytes(static_cast<int64_t>(bytes)))
+                 tools::formatBytes(static_cast<int64_t>(run->getReceivedBytes())))
       .str();
 }
 

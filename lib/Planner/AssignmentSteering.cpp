@@ -245,9 +245,12 @@ double AssignmentProblem::getExchangeSeconds(const ChoiceGraph::Solution &soluti
 }
 
 ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, ShardingAssignment &assignment) {
-  if (!goal.steers())
+  if (!goal.describes())
     return solution;
   findDepartures();
+  // The planner is free.
+  if (!goal.steers())
+    return solution;
   if (llvm::all_of(departures, [&](const Departure &departure) { return getPair(departure, solution) == Pair(); }))
     return solution;
   auto searchAt = [&](double price, double changePrice) {
@@ -360,18 +363,19 @@ void AssignmentProblem::describeMoves(const ChoiceGraph::Solution &solution, Sha
     }
     assignment.departures.push_back(std::move(move));
   }
-  if (goal.steers() && assignment.departures.empty())
+  if (goal.describes() && assignment.departures.empty())
     findEnd(solution, assignment);
   findFollowers();
   for (size_t axes = 0; axes < followers.size(); ++axes)
-    for (auto [loop, step] : families.findUnaligned(families.getStatedAxes()[axes]))
+    for (CutFamilies::Unaligned &found : families.findUnaligned(families.getStatedAxes()[axes]))
       for (auto &[op, list] : options) {
+        unsigned loop = found.loop;
         std::optional<unsigned> place = families.getPlace(op->getResult(0));
         Splits loops = place ? getLoops(op, solution.options[sources[op->getResult(0)].node]) : Splits{0, {}};
         if (!place || loop < *place || loop >= *place + loops.dims.size() || !getCourse(loops, axes).isExact)
           continue;
-        if (llvm::none_of(assignment.unaligned, [&](const auto &known) { return known.first == op; }))
-          assignment.unaligned.push_back({op, step});
+        assignment.unaligned.push_back({op, found.step, std::move(found.cuts), std::move(found.alternatives)});
+        break;
       }
   // One request cannot contradict itself.
   if (requests.arguments.size() + requests.results.size() + requests.loops.size() + requests.outputs.size() < 2)

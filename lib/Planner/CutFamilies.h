@@ -77,6 +77,9 @@ public:
   struct Unaligned {
     unsigned loop;
     int64_t step;
+    /// The cuts that are stated, and others near them with which there is no such loop.
+    std::vector<int64_t> cuts;
+    std::vector<std::vector<int64_t>> alternatives;
   };
   /// The first one of each family of stated cuts over `axes`.
   std::vector<Unaligned> findUnaligned(llvm::ArrayRef<mlir::StringAttr> axes) const;
@@ -133,6 +136,11 @@ private:
   double getMissing(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
   /// Whether ranks lack less if cuts of the dimension are moved to the next steps before or after them.
   bool isUnaligned(const Link &link, llvm::ArrayRef<int64_t> held, llvm::ArrayRef<int64_t> loop) const;
+  /// The first link of a family that is unaligned; null if none is.
+  const Link *findUnaligned(const Family &family) const;
+  /// Cuts of a place at multiples of a number near `cuts` with which no link is unaligned, of several links with
+  /// `step`.
+  std::vector<std::vector<int64_t>> findAligned(unsigned place, llvm::ArrayRef<int64_t> cuts, int64_t step) const;
   /// What a family takes: work of the slowest ranks, and bytes that do not lie where they are read, as seconds.
   double getCost(const Family &family) const;
   /// The best families of each of these seeds, and what they take of connected places.

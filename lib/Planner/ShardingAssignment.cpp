@@ -148,7 +148,8 @@ std::vector<Explanation> AssignmentProblem::explain(const ChoiceGraph::Solution 
 void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
   const layout::Mesh &mesh = costs.getMesh();
   llvm::SmallDenseSet<StringAttr> busyAxes;
-  std::vector<bool> isBusy(mesh.numRanks());
+  // Whether some operation would have elements for a rank, and gives it none.
+  std::vector<bool> isBusy(mesh.numRanks()), isLeftOut(mesh.numRanks());
   bool isAny = false;
   DenseSet<Attribute> seen;
   for (auto &[op, list] : options) {
@@ -164,8 +165,15 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
     for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
       extents.push_back(loop.extent);
     layout::Sharding sharding = toLayout(loops, mesh);
-    for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
-      isBusy[rank] = isBusy[rank] || !sharding.boxOf(mesh, extents, rank).empty();
+    bool hasFew = llvm::any_of(llvm::zip_equal(loops, extents), [](const auto &entry) {
+      auto [loop, extent] = entry;
+      return loop.isSplit() && extent < loop.getNumPieces();
+    });
+    for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+      bool isEmpty = sharding.boxOf(mesh, extents, rank).empty();
+      isBusy[rank] = isBusy[rank] || !isEmpty;
+      isLeftOut[rank] = isLeftOut[rank] || (isEmpty && !hasFew);
+    }
   }
   if (!isAny)
     return;
@@ -174,7 +182,7 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
       assignment.idleAxes.push_back(name);
   for (int rank = 0, e = mesh.numRanks(); rank < e; ++rank)
     if (!isBusy[rank])
-      assignment.idleRanks.push_back(rank);
+      assignment.idleRanks.push_back({rank, !isLeftOut[rank]});
 }
 
 FailureOr<ShardingAssignment> AssignmentProblem::solve() {

@@ -60,6 +60,16 @@ struct Move {
   double bytes;
 };
 
+/// Stated sizes that cut between the steps of an operation, so that ranks may lack more of what it reads.
+struct UnalignedSizes {
+  /// It follows the sizes, and steps over so many elements at a time.
+  mlir::Operation *op;
+  int64_t step;
+  /// The cuts that are stated, and others near them that are not between steps.
+  std::vector<int64_t> cuts;
+  std::vector<std::vector<int64_t>> alternatives;
+};
+
 /// How everything is split.
 struct ShardingAssignment {
   llvm::DenseMap<mlir::Operation *, LoopOption> operations;
@@ -82,16 +92,16 @@ struct ShardingAssignment {
   std::vector<Explanation> explanations;
   /// Mesh axes over which nothing is split that takes time: their ranks repeat each other's work.
   llvm::SmallVector<mlir::StringAttr> idleAxes;
-  /// Ranks that have nothing of what takes time.
-  std::vector<int> idleRanks;
+  /// Ranks that have nothing of what takes time, and whether that has too few elements for all ranks.
+  std::vector<std::pair<int, bool>> idleRanks;
   /// Where it leaves what is stated, though it need not.
   std::vector<Move> departures;
   /// Seconds without departures: none if there is no such way, or none for which memory suffices.
   std::optional<double> followedSeconds;
   /// Where it goes from one thing that is stated to another.
   std::vector<Move> changes;
-  /// Operations that follow stated sizes, and step over what these cut between their steps: the first ones.
-  std::vector<std::pair<mlir::Operation *, int64_t>> unaligned;
+  /// One for each stated sizes.
+  std::vector<UnalignedSizes> unaligned;
   /// Without departures, operations that take much and can follow no request.
   std::vector<mlir::Operation *> apart;
   /// Their share of all work, and where the first request ends.
@@ -130,10 +140,17 @@ struct Goal {
   double follow = 0;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;
+  /// Whether departures from what is stated are described even if the planner is free to depart.
+  bool describesAll = false;
 
   /// Whether what is stated holds for what follows it.
-  bool steers() const {
-    return isAsked && follow > 0 && seed == 0 && objective == Objective::Time && following == Following::No;
+  bool steers() const { return follow > 0 && mayDescribe(); }
+  /// Whether it is described where what is stated does not hold.
+  bool describes() const { return (follow > 0 || describesAll) && mayDescribe(); }
+
+private:
+  bool mayDescribe() const {
+    return isAsked && seed == 0 && objective == Objective::Time && following == Following::No;
   }
 };
 

@@ -9,8 +9,8 @@
 
 dovetail.mesh @mesh = ["y" = 2]
 
-// CHECK: remark: has loops split as [y, _ | _]; the next best, {{.*}}, is expected to take {{[0-9.]+}} % more time in all{{$}}
-// LIMIT: remark: has loops split as [y, _ | _]; the next best, {{.*}}, is expected to take {{[0-9.]+}} % more time in all, if it fits{{$}}
+// CHECK: remark: has loops split as [y, _]; the next best, {{.*}}, is expected to take {{[0-9.]+}} % more time in all{{$}}
+// LIMIT: remark: has loops split as [y, _]; the next best, {{.*}}, is expected to take {{[0-9.]+}} % more time in all, if it fits{{$}}
 func.func @rows(%x: tensor<4096x512xf32>, %w: tensor<512x256xf32>) -> tensor<4096x256xf32> {
   %0 = dovetail.matmul %x, %w : (tensor<4096x512xf32>, tensor<512x256xf32>) -> tensor<4096x256xf32>
   return %0 : tensor<4096x256xf32>

@@ -18,7 +18,7 @@ func.func @small(%x: !whole) -> (tensor<6x4xf32> {dovetail.shard = [#dovetail.di
 
 dovetail.mesh @mesh = ["y" = 5]
 
-// expected-warning @below {{these ranks idle, as no operation is split into so many parts: 3, 4}}
+// expected-warning @below {{ranks 3, 4 have no work: no operation has enough elements for all ranks}}
 func.func @rows(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
   %0 = dovetail.exp %x : (tensor<3x1xf32>) -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
@@ -30,8 +30,21 @@ func.func @rows(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
 
 dovetail.mesh @mesh = ["y" = 9]
 
-// expected-warning @below {{these ranks idle, as no operation is split into so many parts: 3 to 8}}
+// expected-warning @below {{ranks 3 to 8 have no work: no operation has enough elements for all ranks}}
 func.func @many(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
   %0 = dovetail.exp %x : (tensor<3x1xf32>) -> tensor<3x1xf32>
   return %0 : tensor<3x1xf32>
+}
+
+// -----
+
+// Here it is the cuts that are stated.
+
+dovetail.mesh @mesh = ["y" = 3]
+
+!rows = tensor<9x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 5, 5, 9}, {}]>>
+// expected-warning @below {{rank 1 has no work: --sizes gives no elements there}}
+func.func @given(%x: !rows) -> tensor<9x4xf32> {
+  %0 = dovetail.exp %x : (!rows) -> tensor<9x4xf32>
+  return %0 : tensor<9x4xf32>
 }

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from harness.backend import call, fastest_backend, tool
 from harness.compare import differences
-from harness.partition import Partition
+from harness.partition import Partition, random_sizes
 from onnx import TensorProto, helper, numpy_helper
 
 RANKS = 4
@@ -75,6 +75,14 @@ def _compile(folder, model, partition, *flags):
     code, text, errors = call([tool("dovetail"), "inspect", "--json", folder / "m.dvt"])
     assert code == 0, errors
     return json.loads(text), messages
+
+
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}
+
+
+def _is_bytes(number, unit, actual):
+    """Whether a number that is rounded to a tenth is that of bytes."""
+    return abs(float(number) * UNITS[unit] - actual) <= 0.051 * UNITS[unit]
 
 
 def _moved(plan):
@@ -156,8 +164,8 @@ def test_tutorials(tmp_path, name):
             spec = shards.get(value, "y" if value in inputs else shards.get("x"))
             parts += _get_part(shape, spec, sizes.get(value, sizes["x"]), rank) if shape else 0
         assert memory["values_bytes"] <= parts + memory["received_bytes"] + LITTLE, rank
-    assert "the split that is asked for" not in messages
-    assert ("to another one" in messages) == (name in ("rows to columns", "rows by columns")), messages
+    assert "the requested split" not in messages
+    assert ("two requests contradict each other" in messages) == (name in ("rows to columns", "rows by columns")), messages
 
 
 #: Of the examples, small ones: the cuts, and what NumPy makes of integers, which sums in any order are exact for.
@@ -236,38 +244,38 @@ SAYINGS = {
     "followed": (_chain(1), {"x": ROW}, {"x": MILD}, [], "66+62+65+63"),
     "output": (_chain(1), {"z": ROW}, {"z": MILD}, [], "66+62+65+63"),
     "inner tensor": (_chain(1), {"a": ROW}, {"a": MILD}, [], "66+62+65+63"),
-    "uneven": (_chain(1), {"x": ROW}, {"x": [100, 56, 50, 50]}, ["the split that is asked for ends"], "64+64+64+64"),
+    "uneven": (_chain(1), {"x": ROW}, {"x": [100, 56, 50, 50]}, ["the requested split is not kept downstream"], "64+64+64+64"),
     "uneven output": (
         _chain(1),
         {"z": ROW},
         {"z": [100, 56, 50, 50]},
-        ["the split that is asked for begins"],
+        ["the requested split is not kept upstream"],
         "64+64+64+64",
     ),
     "steps of wide windows": (_chain(2), {"x": ROW}, {"x": [65, 63, 65, 63]}, [], None),
-    "unaligned": (_convolution(256, 2, 2), {"x": ROW}, {"x": [65, 63, 65, 63]}, ["multiples of 2"], None),
+    "unaligned": (_convolution(256, 2, 2), {"x": ROW}, {"x": [65, 63, 65, 63]}, ["with '--sizes x:2=66,62,66,62'"], None),
     "contradiction": (
         _chain(1),
         {"x": ROW, "z": ROW},
         {"x": MILD, "z": MILD[::-1]},
-        ["from one split that is asked for to another one: tensor 'z'"],
+        ["two requests contradict each other: tensor 'z'"],
         "66+62+65+63",
     ),
     "three contradictions": (
         _branches(3),
         {"x": ROW, **{f"z{i}": ROW for i in range(3)}},
         {"x": MILD, **{f"z{i}": MILD[::-1] for i in range(3)}},
-        ["so it is at 2 more places (--remarks)"],
+        ["--remarks lists 2 more places"],
         None,
     ),
     "two strides": (
         _stepping(),
         {"x": ROW, "y": ROW},
         {"x": [65, 63, 65, 63], "y": [63, 65, 63, 65]},
-        ["; so it is at 1 more place (--remarks)"],
+        ["with '--sizes x:2=66,62,66,62'", "with '--sizes y:2=64,64,64,64'"],
         None,
     ),
-    "batch of one": (_chain(1), {"x": "y,_,_,_"}, {"x": [0, 1, 0, 0]}, ["regardless of what is asked for"], None),
+    "batch of one": (_chain(1), {"x": "y,_,_,_"}, {"x": [0, 1, 0, 0]}, ["cannot follow --shard and --sizes"], None),
 }
 
 
@@ -297,7 +305,12 @@ def test_steps_that_do_not_fit(tmp_path, kernel, stride, first):
 
     moved, messages = compile_at(first)
     aligned = {first // stride * stride, -(-first // stride) * stride}
-    assert ("multiples of" in messages) == (moved > min(compile_at(cut)[0] for cut in aligned)), messages
+    least = min(compile_at(cut)[0] for cut in aligned)
+    assert ("with '--sizes x:2=" in messages) == (moved > least), messages
+    if moved > least:
+        sizes, said = re.search(r"--sizes x:2=([0-9,]+)'", messages)[1], re.search(r"and ([0-9.]+) (\w+) with", messages)
+        plan, _ = _compile(tmp_path, model, _flags({"x": ROW}, {"x": sizes.split(",")}), "--follow", "100")
+        assert _moved(plan) <= least and _is_bytes(*said.groups(), _moved(plan))
 
 
 def _wrapped(layers):
@@ -345,13 +358,103 @@ def test_gains_are_true(tmp_path, model, sizes):
         np.testing.assert_allclose([float(number) for number in said.groups()], actual, rtol=0.02)
 
 
+class _Chain:
+    """A random chain of layers, and shapes of its tensors."""
+
+    def __init__(self, rng):
+        self.shape = [1, int(rng.choice([3, 8, 16, 64])), int(rng.choice([16, 24, 48, 96])), int(rng.choice([8, 16, 32]))]
+        self.shapes, self.nodes, self.weights, self.last = {"x": list(self.shape)}, [], {}, "x"
+        for _ in range(rng.integers(2, 7)):
+            getattr(self, str(rng.choice(["convolve", "convolve", "step", "pool", "resize", "soften", "bend"])))(rng)
+        if not self.nodes:
+            self.bend(rng)
+
+    def add(self, kind, *inputs, **attributes):
+        name = f"e{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, [self.last, *inputs], [name], name=f"n{len(self.nodes)}", **attributes))
+        self.shapes[name], self.last = list(self.shape), name
+
+    def weigh(self, value):
+        name = f"w{len(self.weights)}"
+        self.weights[name] = value.astype(np.float32)
+        return name
+
+    def convolve(self, rng, kernel=0, stride=1):
+        kernel = kernel or int(rng.choice([1, 3]))
+        before, self.shape[1] = self.shape[1], int(rng.choice([8, 16, 64, 128]))
+        pad = (kernel - 1) // 2
+        for dim in (2, 3):
+            self.shape[dim] = (self.shape[dim] + 2 * pad - kernel) // stride + 1
+        weight = self.weigh(np.ones((self.shape[1], before, kernel, kernel)))
+        self.add("Conv", weight, pads=[pad] * 4, strides=[stride] * 2)
+
+    def step(self, rng):
+        kernel = int(rng.choice([2, 3, 4, 5]))
+        if min(self.shape[2:]) >= 2 * kernel:
+            self.convolve(rng, kernel, 2)
+
+    def pool(self, rng):
+        if min(self.shape[2:]) >= 4:
+            self.shape[2:] = [extent // 2 for extent in self.shape[2:]]
+            self.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+
+    def resize(self, rng):
+        if self.shape[2] <= 100:
+            self.shape[2:] = [extent * 2 for extent in self.shape[2:]]
+            self.add("Resize", "", self.weigh(np.array([1, 1, 2, 2])), mode="nearest")
+
+    def soften(self, rng):
+        self.add("Softmax", axis=int(rng.integers(1, 4)))
+
+    def bend(self, rng):
+        self.add("LeakyRelu")
+
+    def model(self):
+        return _model(self.nodes, {"x": self.shapes["x"]}, {self.last: self.shapes[self.last]}, self.weights)
+
+    def partition(self, rng):
+        """Requests for the input, and perhaps for the output and one between, which may contradict each other."""
+        partition = Partition({"y": int(rng.integers(2, 5))}, objective="time")
+        names = ["x", *[self.last] * (rng.random() < 0.4), *[str(rng.choice(list(self.shapes)))] * (rng.random() < 0.3)]
+        for name in dict.fromkeys(names):
+            dim = int(rng.choice([1, 2, 2, 2, 3]))
+            sizes = random_sizes(rng, self.shapes[name][dim], partition.ranks) if rng.random() < 0.7 else None
+            partition.split(name, 4, dim, "y", sizes)
+        return partition
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_departures_gain(tmp_path, seed):
+    """No plan is predicted to be slower than the one that follows, and a line has the figures of both."""
+    rng = np.random.default_rng(seed)
+    chain = _Chain(rng)
+    model, partition = chain.model(), chain.partition(rng)
+
+    def predict(follow):
+        own, messages = _predict(tmp_path, model, partition, "--follow", follow)
+        steps = json.loads((tmp_path / "plan.json").read_text())["steps"]
+        return own, sum(step.get("bytes", 0) for step in steps), messages
+
+    strict, received, messages = predict("100")
+    assert "memory" not in messages
+    for follow in ("0", "10"):
+        own, bytes, messages = predict(follow)
+        assert own <= strict * (1 + 1e-9)
+        said = re.search(r"take ([0-9.]+) ms, ([0-9.]+) % less than ([0-9.]+) ms with --follow 100; (.*)", messages)
+        assert (said is not None) == (own != strict), messages
+        if said:
+            np.testing.assert_allclose([float(said[1]), float(said[3])], [own, strict], atol=6e-4)
+            number, unit, other, its = re.match(r"ranks receive (\S+) (\w+), and (\S+) (\w+) with", said[4]).groups()
+            assert _is_bytes(number, unit, bytes) and _is_bytes(other, its, received)
+
+
 def test_never_departs(tmp_path):
     """Even where all is on one rank."""
     partition = _flags({"x": ROW}, {"x": [0, 256, 0, 0]})
     plan, messages = _compile(tmp_path, _chain(1), partition, "--follow", "100")
-    assert _moved(plan) == 0 and "the split that is asked for" not in messages
+    assert _moved(plan) == 0 and "the requested split" not in messages
     plan, messages = _compile(tmp_path, _chain(1), partition)
-    assert "the split that is asked for ends" in messages and "less than" in messages
+    assert "the requested split is not kept downstream" in messages and "less than" in messages
 
 
 def test_nothing_moves_that_need_not_for_bytes(tmp_path):

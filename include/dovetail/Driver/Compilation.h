@@ -115,6 +115,8 @@ private:
                          std::vector<PassTime> &passTimes);
   /// Runs the phases that are left before emit, and compiles the kernels to machine code.
   llvm::LogicalResult generateCode();
+  /// Says, after the phase lower, with which sizes near those that are asked for ranks receive less.
+  void adviseSizes();
   /// Says, after the phase lower, where fewer ranks are predicted to be faster.
   void adviseMesh();
   /// Adds weights as calls on this machine want them to the artifact.
@@ -137,6 +139,8 @@ private:
   /// As it was at the end of the phase simplify, and how long the planner expects it to take as it is split.
   std::unique_ptr<Compilation> simplified;
   double expectedSeconds = 0;
+  /// Sizes that are asked for and cut between the steps of operations: `kDeparturesAttrName` says of them.
+  llvm::SmallVector<mlir::DictionaryAttr, 1> unalignedSizes;
 };
 
 /// A context for compilations, without threads of its own.

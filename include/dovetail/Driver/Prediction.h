@@ -34,6 +34,8 @@ struct PredictedRun {
   /// What is in use on a rank at a position of `MemoryUse::aliveBytes`, and what it needs in all.
   int64_t getMemory(int rank, size_t position) const;
   int64_t getMemory(int rank) const { return memory[rank].statistics.totalBytes(); }
+  /// Bytes that all ranks receive in a run.
+  double getReceivedBytes() const;
   /// The position at which most is in use.
   size_t getPeak(int rank) const;
   /// Ranks that begin and end every step at the same time and need as much memory, in order of the first one of each.

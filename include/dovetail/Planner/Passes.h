@@ -26,16 +26,17 @@ namespace dovetail {
 /// The attribute of a function that says what is expected of how it is split.
 inline constexpr llvm::StringLiteral kExpectationAttrName = "dovetail.expected";
 
-/// The attribute of a function that says where it leaves what is stated. It has `moves`, each with a `location` and a
-/// `text`; the first one is to warn of. It has `gain`, a text, and `followed` if there is a way to follow all: the
-/// estimated seconds of that.
+/// The attribute of a function that says where what is stated does not hold, or does not fit. It has `departures` from
+/// what is stated and `changes` from one request to another. Each has a `location` and a `text`, and the first of each
+/// kind is to warn of. `gain`, a text, is there if something is known of a plan that follows all. `unaligned` has
+/// stated sizes: `cuts`, `alternatives` to try, and a `text`.
 inline constexpr llvm::StringLiteral kDeparturesAttrName = "dovetail.departures";
 
 /// Says what departures gain.
 std::string describeGain(double seconds, double followedSeconds);
 /// The same where the plan that follows all does not fit.
 std::string describeShortage(double seconds, double followedSeconds);
-/// Says the departures that an attribute lists.
+/// Says the departures and changes that an attribute lists.
 void emitDepartures(mlir::DictionaryAttr departures);
 
 #define GEN_PASS_DECL
