@@ -60,7 +60,8 @@ void dovetail::addCompileOptions(CLI::App &command, CompileArguments &arguments)
       ->type_name("N");
   command
       .add_option("--follow", arguments.follow,
-                  "Share of all time that leaving the split of --shard and --sizes must save (default: 10)")
+                  "Percent of the predicted time that not following --shard and --sizes must save (default 10, for "
+                  "--objective time)")
       ->type_name("PERCENT");
   command
       .add_option("--cluster", arguments.cluster,

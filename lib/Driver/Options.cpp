@@ -342,9 +342,6 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.shardingsSeed = arguments.shardingsSeed;
   options.spareCallMemory = arguments.spareCallMemory;
   options.following = arguments.following;
-  if (arguments.follow && !(*arguments.follow >= 0 && *arguments.follow <= 100))
-    return usage("'--follow': expected a number from 0 to 100");
-  options.follow = arguments.follow ? *arguments.follow / 100 : kDefaultFollow;
   if (failed(parseWhere("--halos", arguments.halos, options.halos)) ||
       failed(parseWhere("--split-launches", arguments.splitLaunches, options.splitLaunches)))
     return llvm::failure();
@@ -353,6 +350,15 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     if (!objective)
       return usage("'--objective " + *arguments.objective + "': what can be least is 'time', 'bytes' or 'memory'");
     options.objective = *objective;
+  }
+  if (arguments.follow) {
+    double percent = 0;
+    if (!llvm::to_float(*arguments.follow, percent) || !(percent >= 0 && percent <= 100))
+      return usage("'--follow " + *arguments.follow + "': give a number from 0 to 100, in percent");
+    options.follow = percent / 100;
+    if (options.objective != Objective::Time)
+      diagnostics.warning("'--follow " + *arguments.follow + "' has no effect with --objective " +
+                          *arguments.objective + ": it is about predicted time");
   }
   if (arguments.searchSeconds) {
     double seconds = *arguments.searchSeconds;

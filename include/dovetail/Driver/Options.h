@@ -130,12 +130,11 @@ struct CompileArguments {
   std::optional<std::string> mesh;
   std::vector<std::string> shards, sizes, feedback, dims, bounds, shapes;
   std::string target = "cpu";
-  std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos, splitLaunches;
+  std::optional<std::string> cpu, arch, math, objective, cluster, memory, halos, splitLaunches, follow;
   std::optional<double> searchSeconds;
   uint64_t shardingsSeed = 0;
   int64_t spareCallMemory = 0;
   Following following = Following::No;
-  std::optional<double> follow;
   bool noLibraries = false, channelBlocks = false, noIndexChecks = false, noSourceNames = false;
   std::optional<int> prepack, autotune;
 };
