@@ -382,7 +382,7 @@ FailureOr<Cluster> dovetail::readCluster(StringRef fileOrName, Diagnostics &diag
   }
   if (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kMaxClusterFile)
     return diagnostics.error(ExitCode::File, "'--cluster " + fileOrName +
-                                                 "': expected a JSON file that describes a cluster, as docs/cluster.md "
+                                                 "': expected a JSON file that describes a cluster, as docs/cluster-files.md "
                                                  "says");
   auto buffer = llvm::MemoryBuffer::getFile(fileOrName, /*IsText=*/true);
   if (!buffer)

@@ -7,6 +7,7 @@ draws what the ranks found.
 
 import argparse
 import pathlib
+import shutil
 import sys
 import time
 
@@ -33,18 +34,35 @@ def _fastest(action, repetitions=5):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m dovetail.demo", description=__doc__)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("dovetail-demo.png"), metavar="FILE")
-    parser.add_argument("--cpu", help="the CPU to compile for (default: this machine's)")
-    parser.add_argument("--save", type=pathlib.Path, metavar="FILE", help="save the mask as an array of NumPy, too")
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=pathlib.Path("dovetail-demo.png"),
+        metavar="FILE",
+        help="the picture to draw (default: dovetail-demo.png)",
+    )
+    parser.add_argument("--cpu", help="the CPU to compile for (default: that of this machine)")
+    parser.add_argument("--save", type=pathlib.Path, metavar="FILE", help="save the mask as a NumPy array, too")
+    parser.add_argument(
+        "--files",
+        type=pathlib.Path,
+        metavar="FOLDER",
+        help="only write cells.onnx and picture.npy, to try the commands with",
+    )
     arguments = parser.parse_args()
 
     model = pathlib.Path(__file__).with_name("cells.onnx")
     picture, _ = _picture.draw(SEED, sum(ROWS), WIDTH, CELLS)
+    if arguments.files:
+        arguments.files.mkdir(parents=True, exist_ok=True)
+        shutil.copy(model, arguments.files)
+        np.save(arguments.files / "picture.npy", picture[None, None])
+        return 0
     dims = {"height": sum(ROWS), "width": WIDTH}
     split = {"mesh": {"y": len(ROWS)}, "shard": {"picture": "_,_,y,_"}, "sizes": {"picture:2": ROWS}}
     # Rows of equal numbers would take less time, so a plan would depart from these.
     split["options"] = ["--follow", "100"]
-    program, seconds = _timed(lambda: dovetail.compile(model, dims=dims, cpu=arguments.cpu, **split))
+    program = dovetail.compile(model, dims=dims, cpu=arguments.cpu, **split)
     whole = dovetail.compile(model, dims=dims, cpu=arguments.cpu)
 
     inputs = {"picture": picture[None, None]}
@@ -56,11 +74,10 @@ def main():
     _drawing.draw(picture, mask[0, 0], parts).save(arguments.out)
     if arguments.save:
         np.save(arguments.save, mask)
-    print(f"compiled  {model.name} for {program.num_ranks} ranks in {seconds:.1f} s")
-    print(f"rows      {' | '.join(str(rows.stop - rows.start) for rows in parts)}")
-    print(f"ran       {on_ranks * 1e3:.1f} ms (one rank with one thread: {on_one * 1e3:.1f} ms)")
-    print(f"verified  largest difference from one rank {difference:.1e}, values are from 0 to 1")
-    print(f"drawn     {arguments.out}")
+    for line in program.summary.splitlines()[:3]:
+        print(line)
+    print(f"ran       in {on_ranks * 1e3:.1f} ms; one rank: {on_one * 1e3:.1f} ms")
+    print(f"verified  largest difference from one rank {difference:.1e}, values are from 0 to 1; see {arguments.out}")
     return 0 if difference < 1e-5 else 1
 
 
