@@ -286,3 +286,26 @@ def test_installation_names_no_folder_of_the_build(installed):
     for path in [*installed.glob("bin/*"), *installed.glob("lib/*.so*")]:
         paths = [line for line in _checked(["readelf", "-d", path]).splitlines() if "PATH" in line]
         assert all("[$ORIGIN" in line and "llvm" not in line and str(ROOT) not in line for line in paths), paths
+
+
+def test_nvidia_packages_beside(site, tmp_path):
+    """NVIDIA's assembler and libraries are found in the Python environment, without a variable."""
+    imitations = build_dir() / "test/unit/Cuda"
+    if not (imitations / "cudnn").exists():
+        pytest.skip("the plug-in for CUDA is not built")
+    beside = tmp_path / "site"
+    shutil.copytree(site, beside, copy_function=os.link)
+    for name in ("driver", "cudnn", "cublaslt"):
+        shutil.copytree(imitations / name, beside / "nvidia" / name / "lib")
+    programs = beside / "dovetail/bin"
+    devices = _checked([programs / "dovetail-run", "devices"])
+    assert "Fake 9000" in devices, "the imitated device"
+
+    assembler = beside / "nvidia/cu13/bin/ptxas"
+    assembler.parent.mkdir(parents=True)
+    assembler.write_text("#!/bin/sh\necho no such instruction\nexit 3\n")
+    assembler.chmod(0o755)
+    compiled = _run([programs / "dovetail", "compile", CELLS, "-o", tmp_path / "cells.dvt", "--target", "cuda",
+                     "--dim", "height=24", "--dim", "width=16", "--arch", "sm_90"])  # fmt: skip
+    assert compiled.returncode != 0
+    assert f"'{assembler}' cannot assemble kernels for sm_90 (exit code 3): no such instruction" in compiled.stderr
