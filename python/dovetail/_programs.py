@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands that a wheel installs: each becomes the program of that name in this package's folder."""
+"""The commands that a wheel installs: each becomes the program of that name in this package, or in the build around it."""
 
 import os
 import pathlib
@@ -7,7 +7,9 @@ import sys
 
 
 def _become(name):
-    program = pathlib.Path(__file__).resolve().parent / "bin" / name
+    package = pathlib.Path(__file__).resolve().parent
+    folders = [package / "bin", package.parents[1] / "build/release/bin"]
+    program = next((folder / name for folder in folders if (folder / name).exists()), folders[0] / name)
     try:
         os.execv(program, [name, *sys.argv[1:]])
     except OSError as error:

@@ -129,6 +129,10 @@ def test_commands(site, tmp_path):
         if command:
             assert float(shown.stderr.split()[-1]) < 60_000, "kilobytes of memory"
     environment = {"PYTHONPATH": str(site)}
+    assert _checked([sys.executable, "-m", "dovetail", "--version"], env=environment).startswith("dovetail 0.")
+    missing = _run([sys.executable, "-m", "dovetail.demo", "--out", tmp_path / "no-folder/x.png"], env=environment)
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("dovetail.demo: error: ") and len(missing.stderr.splitlines()) == 1
     artifact = tmp_path / "cells.dvt"
     _checked([sys.executable, site / "bin/dovetail", "compile", CELLS, "--dim", "height=40", "--dim", "width=48",
               "--mesh", "y=2", "-o", artifact], env=environment)  # fmt: skip

@@ -71,7 +71,9 @@ def main():
     difference = float(np.abs(mask - expected).max())
 
     parts = [program.part("picture", rank)[2] for rank in range(len(ROWS))]
-    _drawing.draw(picture, mask[0, 0], parts).save(arguments.out)
+    image = _drawing.draw(picture, mask[0, 0], parts)
+    with arguments.out.open("wb") as file:
+        image.save(file, "png")
     if arguments.save:
         np.save(arguments.save, mask)
     for line in program.summary.splitlines()[:3]:
@@ -82,4 +84,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (dovetail.DovetailError, OSError) as error:
+        sys.exit(f"dovetail.demo: error: {error}")
