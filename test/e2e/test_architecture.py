@@ -12,7 +12,7 @@ Target = collections.namedtuple("Target", "kind output folder linked")
 Row = collections.namedtuple("Row", "names folders linked")
 
 # Built where what they need is installed.
-OPTIONAL = {"dovetail_transport_mpi"}
+OPTIONAL = {"dovetail_mpi_mpich", "dovetail_mpi_openmpi", "dovetail_transport_mpi"}
 
 # Every target links these, or they only carry headers of others.
 SHARED = {"DovetailHeaders", "DovetailMLIR", "DovetailPlanSchema"}

@@ -554,7 +554,7 @@ def test_no_room_for_outputs(tmp_path_factory, tmp_path):
 @pytest.mark.parametrize("threads", ["serialized", "funneled"])
 def test_programs_with_mpi_of_their_own(pool, threads):
     """Two programs at once on halves of the processes, in reverse order; wrong requests are errors that end nothing."""
-    program = build_dir() / "bin" / "mpi-embedding"
+    program = build_dir() / "bin" / ("mpi-embedding-openmpi" if mpi.is_open_mpi() else "mpi-embedding-mpich")
     assert program.exists()
     code, output, messages = mpi.call(mpi.command(4, [program, pool / "pool2.dvt", threads]))
     assert (code, messages) == (0, ""), (output, messages)

@@ -207,7 +207,8 @@ def test_version(program, tmp_path, monkeypatch):
     assert facts["oldest_read_format"] <= facts["artifact_format"]
     assert facts["targets"][0] == "cpu"
     plugins = {plugin["name"]: plugin for plugin in facts["plugins"]}
-    assert {"cuda", "transport_mpi", "transport_nccl", "transport_pigeons"} <= set(plugins)
+    assert {"cuda", "mpi_mpich", "mpi_openmpi", "transport_mpi", "transport_nccl", "transport_pigeons"} <= set(plugins)
+    assert not [target for target in facts["targets"] if "mpi" in target]
     assert plugins["transport_pigeons"]["file"] == str(tmp_path / "libdovetail_transport_pigeons.so")
     for name, plugin in plugins.items():
         assert os.path.exists(plugin["file"]) if "file" in plugin else f"libdovetail_{name}.so" in plugin["missing"]

@@ -13,39 +13,46 @@ from harness.sanitizers import sanitizers, without_preload
 TIMEOUT = 300
 
 
-#: What starts processes: that of the MPI that the build is for.
-LAUNCHER = os.environ.get("DOVETAIL_MPIRUN", "mpirun")
+def _launcher(*names):
+    return next((name for name in names if shutil.which(name)), names[-1])
+
+
+#: What starts processes. Where several MPIs are installed, mpirun is that of one of them.
+LAUNCHER = os.environ.get("DOVETAIL_MPIRUN") or _launcher("mpirun.openmpi", "mpirun")
+#: That of MPICH, for tests that take both.
+MPICH = _launcher("mpirun.mpich", "mpiexec.hydra")
 
 
 @functools.cache
-def is_open_mpi():
+def is_open_mpi(launcher=LAUNCHER):
     """Whether it is Open MPI's launcher; else it is MPICH's, or of what derives from it."""
-    return "Open MPI" in subprocess.run([LAUNCHER, "--version"], capture_output=True, text=True).stdout
+    output = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    return "Open MPI" in output or "OpenRTE" in output
 
 
 @functools.cache
-def missing():
+def missing(launcher=LAUNCHER):
     """Why there is nothing to test; empty if there is."""
-    if not shutil.which(LAUNCHER):
-        return f"there is no {LAUNCHER} on this machine"
-    if not (build_dir() / "lib" / "libdovetail_transport_mpi.so").exists():
-        return "the build has no transport mpi"
+    if not shutil.which(launcher):
+        return f"there is no {launcher} on this machine"
+    if not (build_dir() / "lib" / f"libdovetail_mpi_{'openmpi' if is_open_mpi(launcher) else 'mpich'}.so").exists():
+        return f"the build has no transport mpi for {launcher}"
     return ""
 
 
-def command(ranks, *programs, sockets=False, variables=None):
+def command(ranks, *programs, sockets=False, variables=None, launcher=LAUNCHER):
     """What starts `ranks` processes of a program, or one process of each of several; `sockets`: that connect as those of
     several machines do; `variables`: of their environment."""
     variables = dict(variables or {})
-    if is_open_mpi():
-        line = [LAUNCHER, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+    if is_open_mpi(launcher):
+        line = [launcher, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         line += ["--mca", "btl", "self,tcp"] if sockets else []
         line += [part for name, value in variables.items() for part in ("-x", f"{name}={value}")]
     else:
         # MPICH's channel is UCX, or libfabric.
         variables |= {"UCX_TLS": "self,tcp", "FI_PROVIDER": "tcp"} if sockets else {}
         # Else it kills all others as soon as one ends, before they can say why or tidy up.
-        line = [LAUNCHER, "-disable-auto-cleanup", *(part for name, value in variables.items() for part in ("-genv", name, value))]
+        line = [launcher, "-disable-auto-cleanup", *(part for name, value in variables.items() for part in ("-genv", name, value))]
     for index, program in enumerate(programs):
         line += [":"] if index else []
         line += ["-n", ranks if len(programs) == 1 else 1, *program]

@@ -31,10 +31,20 @@ fs::path dovetail::runtime::installedFolder(const std::string &name) {
   return own.empty() || own.filename() == name ? own : own.parent_path() / name;
 }
 
+/// The folder of Python packages that this installation is in. A wheel's libraries are in site-packages/dovetail/lib.
+static fs::path packagesFolder() { return ownFolder().parent_path().parent_path(); }
+
+fs::path dovetail::runtime::environmentFolder(const std::string &name) {
+  fs::path packages = packagesFolder();
+  if (packages.filename() != "site-packages" && packages.filename() != "dist-packages")
+    return {};
+  // It is lib/python3.x/site-packages.
+  return packages.parent_path().parent_path().parent_path() / name;
+}
+
 std::vector<fs::path> dovetail::runtime::nvidiaPackages() {
-  // In a wheel libraries are in site-packages/dovetail/lib.
-  fs::path own = ownFolder();
-  return own.empty() ? std::vector<fs::path>() : nvidiaPackages(own.parent_path().parent_path());
+  fs::path packages = packagesFolder();
+  return packages.empty() ? std::vector<fs::path>() : nvidiaPackages(packages);
 }
 
 std::vector<fs::path> dovetail::runtime::nvidiaPackages(const fs::path &folder) {

@@ -26,8 +26,8 @@ namespace {
 
 constexpr const char *filePrefix = "libdovetail_", *fileSuffix = ".so";
 
-/// The plug-ins of a build where CUDA's headers, MPI and the header of NCCL are installed.
-constexpr const char *ownPlugins[] = {"cuda", "transport_mpi", "transport_nccl"};
+/// The plug-ins of a build where CUDA's headers, Open MPI, MPICH and the header of NCCL are installed.
+constexpr const char *ownPlugins[] = {"cuda", "mpi_mpich", "mpi_openmpi", "transport_mpi", "transport_nccl"};
 
 std::vector<std::filesystem::path> searchedFolders() {
   std::vector<std::filesystem::path> folders;

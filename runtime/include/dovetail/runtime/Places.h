@@ -26,6 +26,9 @@ std::filesystem::path ownFolder();
 /// that is.
 std::filesystem::path installedFolder(const std::string &name);
 
+/// The folder `name` ("lib") of the Python environment that this installation is a package of; empty outside of one.
+std::filesystem::path environmentFolder(const std::string &name);
+
 /// The folders of NVIDIA's Python packages (`site-packages/nvidia/*`) in the environment that this installation is a
 /// package of, sorted; none outside of one.
 std::vector<std::filesystem::path> nvidiaPackages();

@@ -20,11 +20,12 @@ namespace dovetail::runtime {
 
 /// The library `libdovetail_<name>.so`.
 struct PluginFile {
-  std::string name;    ///< The target of a device, or "transport_" and the name of a transport.
+  /// The target of a device, "transport_" and the name of a transport, or "mpi_" and an interface of MPI.
+  std::string name;
   std::string path;    ///< Empty if there is none.
   std::string problem; ///< Why there is none.
 
-  bool isForDevice() const { return name.rfind("transport_", 0) != 0; }
+  bool isForDevice() const { return name.rfind("transport_", 0) != 0 && name.rfind("mpi_", 0) != 0; }
 };
 
 /// The plug-ins of a full build, and all others that there are, sorted by name.

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements who the processes of a run are, as a communicator of MPI says, and the plug-in.
+// Implements who the processes of a run are, as a communicator of MPI says, and the plug-in for one interface of MPI.
+// The transport opens that plug-in (MpiChoice.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -195,19 +196,10 @@ std::vector<std::pair<std::string, std::string>> listLibraries() { return {{"MPI
 
 } // namespace
 
-#ifndef DOVETAIL_MPI_IS_PUBLIC
-/// Tests have some that are not.
-#define DOVETAIL_MPI_IS_PUBLIC true
-#endif
-
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
-  static const TransportPlugin plugin = {transportPluginVersion,
-                                         hostMemory,
-                                         "each process that mpirun or srun starts is a rank",
-                                         nullptr,
-                                         nullptr,
-                                         listLibraries,
-                                         enterWorld,
-                                         DOVETAIL_MPI_IS_PUBLIC};
+  static const TransportPlugin plugin = {
+      transportPluginVersion, hostMemory, "each process that mpirun or srun starts is a rank", nullptr, nullptr,
+      listLibraries,          enterWorld,
+      /*isPublic=*/false};
   return &plugin;
 }
