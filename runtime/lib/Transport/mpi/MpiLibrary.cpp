@@ -33,8 +33,11 @@ constexpr auto partingTimeout = std::chrono::seconds(30);
 /// What it may take to tell the launcher of a failure.
 constexpr auto abortTimeout = std::chrono::seconds(5);
 
+/// The launcher reads the last messages of a process within this time. MPICH's drops messages that come with the end.
+constexpr std::chrono::milliseconds readTimeout(100);
+
 /// What rank 0 may take to remove what is unfinished, before another rank has the launcher kill it.
-constexpr auto firstTimeout = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds firstTimeout(1000);
 
 std::atomic<bool> hasFailed = false;
 bool isFirst = true; ///< Of all processes; once MPI has begun.
@@ -84,8 +87,7 @@ void end(int exitCode, void *) {
   }
   std::fflush(nullptr);
   // It hears of failures as the others do, holds locks and has made the files of outputs, so it is to go first.
-  if (!isFirst)
-    std::this_thread::sleep_for(firstTimeout);
+  std::this_thread::sleep_for(isFirst ? readTimeout : firstTimeout);
   int code = exitCode != 0 ? exitCode : communicationExitCode;
   Watchdog watchdog(abortTimeout, code, "");
   // Another thread may be in a call that does not return.
