@@ -10,6 +10,13 @@
 include(CMakePackageConfigHelpers)
 set(packages lib/cmake/Dovetail)
 
+# Installations may be moved: libraries are looked for beside the files that need them. In the build, too: CMake fills a
+# path that is shorter there with empty entries, which mean the current folder.
+function(dovetail_find_beside)
+  set_target_properties(${ARGN} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" BUILD_WITH_INSTALL_RPATH ON)
+endfunction()
+dovetail_find_beside(DovetailShared dovetail-run)
+
 install(TARGETS DovetailShared EXPORT DovetailRuntimeTargets
   LIBRARY DESTINATION lib COMPONENT runtime NAMELINK_COMPONENT development
   INCLUDES DESTINATION include)
@@ -17,7 +24,9 @@ get_property(plugins GLOBAL PROPERTY DOVETAIL_TRANSPORTS)
 if(TARGET dovetail_cuda)
   list(APPEND plugins dovetail_cuda)
 endif()
+list(REMOVE_ITEM plugins dovetail_transport_sockets) # It is for tests.
 foreach(plugin IN LISTS plugins)
+  dovetail_find_beside(${plugin})
   install(TARGETS ${plugin} LIBRARY DESTINATION lib COMPONENT runtime)
 endforeach()
 install(TARGETS dovetail-run RUNTIME DESTINATION bin COMPONENT tools)
@@ -29,6 +38,7 @@ install(FILES "${DLPACK_INCLUDE_DIR}/dlpack/dlpack.h" DESTINATION include/dlpack
 install(EXPORT DovetailRuntimeTargets NAMESPACE dovetail:: DESTINATION ${packages} COMPONENT development)
 
 if(DOVETAIL_BUILD_COMPILER)
+  dovetail_find_beside(DovetailCompiler dovetail)
   install(TARGETS DovetailCompiler EXPORT DovetailCompilerTargets
     LIBRARY DESTINATION lib COMPONENT compiler NAMELINK_COMPONENT development
     INCLUDES DESTINATION include)

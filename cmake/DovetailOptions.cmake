@@ -14,10 +14,6 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
-# Builds and installations may be moved: libraries are looked for beside what needs them.
-set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
-set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
-
 find_program(DOVETAIL_CCACHE ccache)
 mark_as_advanced(DOVETAIL_CCACHE)
 if(DOVETAIL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -11,7 +11,7 @@ def _become(name):
     folders = [package / "bin", package.parents[1] / "build/release/bin"]
     program = next((folder / name for folder in folders if (folder / name).exists()), folders[0] / name)
     try:
-        os.execv(program, [name, *sys.argv[1:]])
+        os.execv(program, [str(program), *sys.argv[1:]])
     except OSError as error:
         sys.exit(f"{name}: error: cannot start {program}: {error.strerror}; install the package again")
 

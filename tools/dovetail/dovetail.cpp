@@ -75,7 +75,8 @@ int main(int argc, char **argv) {
     return DOVETAIL_ERROR_FILE;
   }
   auto *version = find<decltype(dovetail_compiler_version)>(library, "dovetail_compiler_version");
-  if (!version || std::strcmp(version(), runtime::version()) != 0) {
+  auto *command = find<decltype(dovetail_main)>(library, "dovetail_main");
+  if (!version || !command || std::strcmp(version(), runtime::version()) != 0) {
     std::fprintf(stderr,
                  "dovetail: error: '%s' is of %s%s, but this program is of Dovetail %s; install the two from "
                  "the same release\n",
@@ -83,5 +84,5 @@ int main(int argc, char **argv) {
                  runtime::version());
     return DOVETAIL_ERROR_ARTIFACT;
   }
-  return find<decltype(dovetail_main)>(library, "dovetail_main")(argc, argv);
+  return command(argc, argv);
 }

@@ -10,19 +10,20 @@
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <link.h>
 
 using namespace dovetail::runtime;
 namespace fs = std::filesystem;
 
 fs::path dovetail::runtime::ownFolder() {
   Dl_info info;
+  link_map *map = nullptr;
   std::error_code error;
-  if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
+  if (!::dladdr1(reinterpret_cast<void *>(&ownFolder), &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) || !map)
     return {};
-  fs::path path = fs::canonical(info.dli_fname, error);
-  // The name of the program itself is what the caller made of it.
-  if (error)
-    path = fs::read_symlink("/proc/self/exe", error);
+  // The program itself has no name there, and dli_fname is what its caller called it.
+  bool isProgram = !map->l_name || !*map->l_name;
+  fs::path path = isProgram ? fs::read_symlink("/proc/self/exe", error) : fs::canonical(map->l_name, error);
   return error ? fs::path() : path.parent_path();
 }
 
