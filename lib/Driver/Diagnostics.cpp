@@ -14,6 +14,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Driver/Progress.h"
+#include "dovetail/Text/SourceName.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,7 +23,12 @@ using namespace dovetail;
 
 void Diagnostics::printLine(StringRef kind, const Twine &message) {
   Progress::makeWay();
-  os << "dovetail: " << kind << ": " << message << "\n";
+  // Names of models may have any characters, and must not act on a terminal.
+  std::string text = message.str();
+  SmallVector<StringRef> lines;
+  StringRef(text).split(lines, '\n');
+  auto clean = [](StringRef line) { return text::clean(line, std::string::npos); };
+  os << "dovetail: " << kind << ": " << llvm::join(llvm::map_range(lines, clean), "\n") << "\n";
 }
 
 LogicalResult Diagnostics::error(ExitCode code, const Twine &message) {

@@ -12,6 +12,7 @@
 
 #include "dovetail/Driver/Summary.h"
 
+#include "dovetail/Text/SourceName.h"
 #include "dovetail/runtime/Schedule.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/MapVector.h"
@@ -25,6 +26,10 @@ using llvm::StringRef;
 
 /// Tensors whose cuts are named, and pieces that are listed one by one.
 static constexpr size_t kMaxNamed = 2, kMaxListed = 8;
+/// Inputs that the command of the last line names.
+static constexpr size_t kMaxInputs = 4;
+/// A simulation of more ranks takes as long as the compilation.
+static constexpr int64_t kMaxSimulated = 4096;
 /// The memory of more ranks takes long to estimate: that of the first two, of one in the middle and of the last is.
 static constexpr int kFewRanks = 8;
 /// More than any machine has stands for no limit.
@@ -47,6 +52,8 @@ static std::string quote(StringRef text) {
 
 void Summary::predict(Compilation &compilation) {
   const CompileOptions &options = compilation.getOptions();
+  if (options.mesh.numRanks() > kMaxSimulated)
+    return;
   Diagnostics quiet(llvm::nulls());
   llvm::FailureOr<PredictedRun> predicted =
       predictRun(compilation, *options.cluster, /*threads=*/1, quiet, /*estimatesMemory=*/false);
@@ -90,8 +97,9 @@ std::string Summary::describeCuts() const {
       for (auto [number, dim] : llvm::enumerate(plan.tensors[port.tensor].sharding.dims)) {
         if (!dim.isSplit() || ++count > kMaxNamed)
           continue;
-        text += (text.empty() ? "" : "; ") + port.name + ":" + std::to_string(number) + " " +
-                describePieces(dim.pieces) + (dim.isCuts(port.shape[number]) ? "" : ", overlapping");
+        text += (text.empty() ? "" : "; ") + text::clean(port.name, text::maxSourceName) + ":" +
+                std::to_string(number) + " " + describePieces(dim.pieces) +
+                (dim.isCuts(port.shape[number]) ? "" : ", overlapping");
       }
   };
   addPorts(plan.inputs);
@@ -133,6 +141,8 @@ std::string Summary::describeMemory() const {
   std::string text = tools::formatBytes(most->second);
   if (least->second == most->second)
     text += isEach ? " on each rank" : "";
+  else if (text == tools::formatBytes(least->second))
+    text = "about " + text + (isEach ? " on each rank" : "");
   else
     text = "at most " + text + " (rank " + std::to_string(most->first) + "), at least " +
            tools::formatBytes(least->second) + " (rank " + std::to_string(least->first) + ")";
@@ -167,7 +177,11 @@ std::string Summary::describe(StringRef files, int64_t artifactBytes) const {
 std::string Summary::suggestRun(StringRef path) const {
   std::string command = "dovetail run " + quote(path);
   if (run)
-    for (const runtime::PortInfo &input : run->plan.inputs)
-      command += " --input " + quote(input.name + "=@" + input.name + ".npy");
+    for (const runtime::PortInfo &input : llvm::ArrayRef(run->plan.inputs).take_front(kMaxInputs)) {
+      std::string name = text::clean(input.name, text::maxSourceName);
+      command += " --input " + quote(name + "=@" + name + ".npy");
+    }
+  if (run && run->plan.inputs.size() > kMaxInputs)
+    command += " ... and " + std::to_string(run->plan.inputs.size() - kMaxInputs) + " more inputs";
   return makeLine("next", command);
 }
