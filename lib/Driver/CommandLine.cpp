@@ -22,7 +22,9 @@ using namespace dovetail;
 using tools::addRepeatable;
 
 void dovetail::addShapeOptions(CLI::App &command, CompileArguments &arguments) {
-  addRepeatable(command, "--dim", arguments.dims, "Extent of a named dimension of the model")->type_name("N=1");
+  addRepeatable(command, "--dim", arguments.dims,
+                "Extent of a named dimension of the model, or of a symbol in expressions such as '4*N'")
+      ->type_name("N=1");
   addRepeatable(
       command, "--bound", arguments.bounds,
       "Largest extent of a named dimension of the model, or of a dimension of an input (NAME:DIM), that varies "

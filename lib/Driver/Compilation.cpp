@@ -104,7 +104,7 @@ private:
 };
 } // namespace
 
-static ExitCode getImportCode(ImportError error) {
+ExitCode dovetail::getImportCode(ImportError error) {
   switch (error) {
   case ImportError::File:
     return ExitCode::File;
@@ -138,6 +138,10 @@ LogicalResult Compilation::import(StringRef path) {
 
 LogicalResult Compilation::import(llvm::MemoryBufferRef model) {
   return import(model.getBufferIdentifier(), [&] { return importOnnx(model, options.import, context); });
+}
+
+LogicalResult Compilation::import(const ModelSource &model) {
+  return model.bytes ? import(llvm::MemoryBufferRef(*model.bytes, model.path)) : import(StringRef(model.path));
 }
 
 LogicalResult Compilation::import(StringRef name, llvm::function_ref<ImportResult()> import) {

@@ -102,7 +102,8 @@ FailureOr<PredictedRun> dovetail::predictRun(Compilation &compilation, const Clu
   return PredictedRun{std::move(*plan), std::move(*work), std::move(simulation), std::move(memory)};
 }
 
-FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, int threads, Diagnostics &diagnostics) {
+FailureOr<Prediction> dovetail::predict(const ModelSource &model, CompileOptions options, int threads,
+                                        Diagnostics &diagnostics) {
   const Cluster cluster = *options.cluster;
   const std::vector<double> limits = options.memory;
   options.import.mayMissData = true;
@@ -111,7 +112,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation compilation(*context, options, diagnostics);
   compilation.lastPhase = Phase::Lower;
-  if (failed(compilation.import(path)) || failed(compilation.runTo(Phase::Simplify)))
+  if (failed(compilation.import(model)) || failed(compilation.runTo(Phase::Simplify)))
     return failure();
   std::optional<PredictedRun> alone;
   if (options.mesh.numRanks() > 1) {
@@ -135,7 +136,7 @@ FailureOr<Prediction> dovetail::predict(StringRef path, CompileOptions options, 
     if (each)
       for (PlanStep &step : each->work.steps)
         step.op = nullptr;
-  return Prediction{path.str(),       options.target->getName().str(), cluster, threads, std::move(*run),
+  return Prediction{model.path,       options.target->getName().str(), cluster, threads, std::move(*run),
                     std::move(alone), compilation.getMissingFiles(),   limits};
 }
 

@@ -91,14 +91,14 @@ static llvm::StringMap<std::string> returnAllValues(func::FuncOp main) {
   return sources;
 }
 
-FailureOr<std::vector<Comparison>> dovetail::verify(StringRef path, const VerifyOptions &options,
+FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, const VerifyOptions &options,
                                                     Diagnostics &diagnostics) {
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation partitioned(*context, options.compile, diagnostics);
   {
     Progress::show("read the model");
     Progress::Parts parts;
-    if (failed(partitioned.import(path)) || failed(partitioned.runTo(Phase::Simplify)))
+    if (failed(partitioned.import(model)) || failed(partitioned.runTo(Phase::Simplify)))
       return failure();
   }
   func::FuncOp main = getMain(partitioned.getModule());

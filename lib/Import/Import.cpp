@@ -19,7 +19,6 @@
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -59,16 +58,7 @@ static void warnOfDevices(const onnx::ModelProto &model, Reporter &reporter) {
 mlir::OwningOpRef<mlir::ModuleOp> GraphImporter::run() {
   const onnx::GraphProto &graph = model->graph();
   warnOfDevices(*model, reporter);
-  llvm::StringSet<> initializers;
-  for (const onnx::TensorProto &tensor : graph.initializer())
-    initializers.insert(tensor.name());
-  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
-    initializers.insert(tensor.values().name());
-  // Old models list their weights among the inputs; newer ones may, to make them defaults.
-  llvm::SmallVector<const onnx::ValueInfoProto *> inputs;
-  for (const onnx::ValueInfoProto &input : graph.input())
-    if (!initializers.contains(input.name()))
-      inputs.push_back(&input);
+  llvm::SmallVector<const onnx::ValueInfoProto *> inputs = getInputs(graph);
   auto resolved = resolveInputTypes(inputs, options, reporter);
   if (failed(resolved))
     return {};

@@ -11,11 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "InputShapes.h"
+#include "NamedExtents.h"
 #include "TensorData.h"
 
 #include "dovetail/Text/Suggestion.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <map>
@@ -31,9 +33,20 @@ public:
   ShapeResolver(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options, Reporter &reporter)
       : inputs(inputs), options(options), reporter(reporter) {}
 
-  llvm::FailureOr<InputTypes> run() {
+  /// Takes what options say. All else is after that.
+  llvm::LogicalResult takeOptions() {
+    for (const onnx::ValueInfoProto *input : inputs)
+      for (const Dimension &dim : input->type().tensor_type().shape().dim())
+        if (isOpen(dim) && isNamed(dim))
+          extents.addName(dim.dim_param());
     if (failed(checkInputs()) || failed(takeDims()) || failed(takeBounds()) || failed(takeShapes()))
       return llvm::failure();
+    if (std::optional<std::string> contradiction = extents.settle())
+      return reporter.error(ImportError::Usage) << *contradiction;
+    return llvm::success();
+  }
+
+  llvm::FailureOr<InputTypes> getTypes() {
     InputTypes result;
     std::string open;
     for (const onnx::ValueInfoProto *input : inputs) {
@@ -59,7 +72,42 @@ public:
     return result;
   }
 
+  std::vector<InputSummary> summarize() {
+    std::vector<InputSummary> summaries;
+    for (const onnx::ValueInfoProto *input : inputs) {
+      const auto &type = input->type().tensor_type();
+      InputSummary &summary = summaries.emplace_back();
+      auto shape = options.shapes.find(input->name());
+      summary.hasShape = type.has_shape() || shape != options.shapes.end();
+      if (!type.has_shape() && summary.hasShape)
+        for (int64_t extent : shape->second)
+          summary.dims.push_back({std::to_string(extent), extent});
+      for (auto [index, dim] : llvm::enumerate(type.shape().dim()))
+        summary.dims.push_back(summarize(*input, index, dim));
+    }
+    return summaries;
+  }
+
 private:
+  DimSummary summarize(const onnx::ValueInfoProto &input, size_t index, const Dimension &dim) {
+    if (!isOpen(dim))
+      return {std::to_string(dim.dim_value()), dim.dim_value()};
+    if (auto bound = bounded.find({&input, index}); bound != bounded.end())
+      return {input.name() + ":" + std::to_string(index), bound->second, true};
+    DimSummary summary{isNamed(dim) ? dim.dim_param() : "?"};
+    const GivenExtent *known = isNamed(dim) ? extents.find(dim.dim_param()) : nullptr;
+    if (known) {
+      summary.extent = known->value;
+      summary.isBound = known->isBound;
+    } else if (auto shape = options.shapes.find(input.name()); shape != options.shapes.end()) {
+      summary.extent = shape->second[index];
+    } else if (isNamed(dim)) {
+      for (llvm::StringRef name : extents.getMissing(dim.dim_param()))
+        summary.missing.push_back(name.str());
+    }
+    return summary;
+  }
+
   /// A dimension that only an option can give an extent. Some exporters write -1 for "any".
   static bool isOpen(const Dimension &dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }
 
@@ -116,13 +164,9 @@ private:
   }
 
   llvm::LogicalResult takeDims() {
-    llvm::MapVector<llvm::StringRef, bool> names;
-    for (const onnx::ValueInfoProto *input : inputs)
-      for (const Dimension &dim : input->type().tensor_type().shape().dim())
-        if (isOpen(dim) && isNamed(dim))
-          names[dim.dim_param()] = true;
+    llvm::SmallVector<llvm::StringRef> names = extents.getKnown();
     for (const auto &entry : options.dims) {
-      if (!names.contains(entry.getKey())) {
+      if (!extents.isKnown(entry.getKey())) {
         auto diagnostic = reporter.error(ImportError::Usage);
         diagnostic << "--dim " << entry.getKey() << "=" << entry.getValue()
                    << ": no input has a dimension of this name";
@@ -132,13 +176,13 @@ private:
                                     ? "give --shape, or export the model with names for its dimensions"
                                     : "the model says all extents of its inputs");
         diagnostic << " (there are ";
-        llvm::interleaveComma(names, diagnostic, [&](const auto &name) { diagnostic << name.first; });
+        llvm::interleaveComma(names, diagnostic);
         return diagnostic << ")" << text::suggest(entry.getKey(), getDimNames());
       }
       if (entry.getValue() < 0)
         return reporter.error(ImportError::Usage)
                << "--dim " << entry.getKey() << "=" << entry.getValue() << ": an extent is at least 0";
-      extents[entry.getKey()] = entry.getValue();
+      extents.give(entry.getKey(), {entry.getValue(), formatOption("--dim", entry.getKey(), entry.getValue())});
     }
     return llvm::success();
   }
@@ -149,11 +193,6 @@ private:
     for (const auto &entry : options.bounds)
       sorted[entry.getKey()] = entry.getValue();
     for (auto [name, bound] : sorted) {
-      bool isNameOfDim = llvm::any_of(inputs, [&](const onnx::ValueInfoProto *input) {
-        return llvm::any_of(input->type().tensor_type().shape().dim(), [&](const Dimension &dim) {
-          return isOpen(dim) && isNamed(dim) && dim.dim_param() == name;
-        });
-      });
       auto wrong = [&] {
         auto diagnostic = reporter.error(ImportError::Usage);
         diagnostic << "--bound " << name << "=" << bound << ": ";
@@ -161,12 +200,15 @@ private:
       };
       if (bound < 1)
         return wrong() << "a bound is at least 1";
-      if (isNameOfDim) {
-        if (extents.contains(name))
-          return wrong() << "--dim gives this dimension the extent " << extents.lookup(name) << "; give either of them";
-        extents[name] = bound;
+      if (extents.isName(name)) {
+        if (const GivenExtent *known = extents.find(name))
+          return wrong() << "--dim gives this dimension the extent " << known->value << "; give either of them";
+        extents.give(name, {bound, formatOption("--bound", name, bound), /*isBound=*/true});
         continue;
       }
+      if (extents.isKnown(name))
+        return wrong() << "the model has this name in expressions only: give --bound for each of them, such as --bound "
+                       << quoteForShell(findExpression(name).str() + "=...");
       auto [inputName, number] = name.rsplit(':');
       auto input = llvm::find_if(inputs, [&](const auto *input) { return input->name() == inputName; });
       unsigned dim;
@@ -235,20 +277,41 @@ private:
                                     << " of a length that varies";
         if (!isOpen(dim) || !isNamed(dim))
           continue;
-        auto [known, inserted] = extents.try_emplace(dim.dim_param(), extent);
-        if (!inserted && known->second != extent)
-          return wrongShape(*input) << "dimension '" << dim.dim_param() << "' is already " << known->second;
+        const GivenExtent *known = extents.find(dim.dim_param());
+        if (known && known->value != extent)
+          return wrongShape(*input) << "dimension '" << dim.dim_param() << "' is already " << known->value << " by "
+                                    << known->origin;
+        if (!known)
+          extents.give(dim.dim_param(), {extent, describeShape(*input)});
       }
     }
     return llvm::success();
   }
 
+  static std::string formatOption(llvm::StringRef option, llvm::StringRef name, int64_t extent) {
+    return (option + " " + quoteForShell((name + "=" + llvm::Twine(extent)).str())).str();
+  }
+
+  /// The option that gives the shape of an input.
+  std::string describeShape(const onnx::ValueInfoProto &input) {
+    llvm::SmallVector<int64_t> shape = options.shapes.lookup(input.name());
+    return "--shape " + input.name() + "=" +
+           llvm::join(llvm::map_range(shape, [](int64_t extent) { return std::to_string(extent); }), ",");
+  }
+
   mlir::InFlightDiagnostic wrongShape(const onnx::ValueInfoProto &input) {
     auto diagnostic = reporter.error(ImportError::Usage);
-    diagnostic << "--shape " << input.name() << "=";
-    llvm::interleave(options.shapes.lookup(input.name()), diagnostic, ",");
-    diagnostic << ": ";
+    diagnostic << describeShape(input) << ": ";
     return diagnostic;
+  }
+
+  /// The first open dimension with a symbol that the model has in expressions only.
+  llvm::StringRef findExpression(llvm::StringRef symbol) {
+    for (llvm::StringRef name : extents.getKnown())
+      if (auto value = evaluateDim(name, [](llvm::StringRef) { return std::nullopt; });
+          value && name != symbol && llvm::is_contained(value->symbols, symbol))
+        return name;
+    return symbol;
   }
 
   llvm::LogicalResult unknownInput(llvm::StringRef name) {
@@ -271,8 +334,8 @@ private:
         shape.push_back(bound->second);
       else if (!isOpen(dim))
         shape.push_back(dim.dim_value());
-      else if (auto it = extents.find(dim.dim_param()); it != extents.end() && isNamed(dim))
-        shape.push_back(it->second);
+      else if (const GivenExtent *known = extents.find(dim.dim_param()); known && isNamed(dim))
+        shape.push_back(known->value);
       else
         return false;
     }
@@ -298,8 +361,9 @@ private:
         needsShape = true;
       } else {
         os << dim.dim_param();
-        if (!extents.contains(dim.dim_param()))
-          flags.push_back("--dim " + dim.dim_param() + "=...");
+        for (llvm::StringRef name : extents.getMissing(dim.dim_param()))
+          if (std::string flag = "--dim " + quoteForShell((name + "=...").str()); !llvm::is_contained(flags, flag))
+            flags.push_back(flag);
       }
     });
     os << "], pass ";
@@ -325,10 +389,11 @@ private:
   std::string adviseBound() {
     for (const onnx::ValueInfoProto *input : inputs)
       for (auto [index, dim] : llvm::enumerate(input->type().tensor_type().shape().dim())) {
-        if (!isOpen(dim) || extents.contains(dim.dim_param()) || bounded.contains({input, index}))
+        if (!isOpen(dim) || extents.find(dim.dim_param()) || bounded.contains({input, index}))
           continue;
         std::string name = isNamed(dim) ? dim.dim_param() : input->name() + ":" + std::to_string(index);
-        return "; for an extent that varies from run to run pass its largest, such as --bound " + name + "=...";
+        return "; for an extent that varies from run to run pass its largest, such as --bound " +
+               quoteForShell(name + "=...");
       }
     return "";
   }
@@ -336,15 +401,39 @@ private:
   llvm::ArrayRef<const onnx::ValueInfoProto *> inputs;
   const ImportOptions &options;
   Reporter &reporter;
-  /// Extents of named dimensions, largest ones of those that are bounded.
-  llvm::StringMap<int64_t> extents;
+  NamedExtents extents;
   /// Bounds of dimensions that have no name, by input and number.
   std::map<std::pair<const onnx::ValueInfoProto *, size_t>, int64_t> bounded;
 };
 
 } // namespace
 
+llvm::SmallVector<const onnx::ValueInfoProto *> dovetail::importer::getInputs(const onnx::GraphProto &graph) {
+  llvm::StringSet<> initializers;
+  for (const onnx::TensorProto &tensor : graph.initializer())
+    initializers.insert(tensor.name());
+  for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
+    initializers.insert(tensor.values().name());
+  llvm::SmallVector<const onnx::ValueInfoProto *> inputs;
+  for (const onnx::ValueInfoProto &input : graph.input())
+    if (!initializers.contains(input.name()))
+      inputs.push_back(&input);
+  return inputs;
+}
+
 llvm::FailureOr<InputTypes> dovetail::importer::resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
                                                                   const ImportOptions &options, Reporter &reporter) {
-  return ShapeResolver(inputs, options, reporter).run();
+  ShapeResolver resolver(inputs, options, reporter);
+  if (failed(resolver.takeOptions()))
+    return llvm::failure();
+  return resolver.getTypes();
+}
+
+llvm::FailureOr<std::vector<InputSummary>>
+dovetail::importer::summarizeInputs(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs, const ImportOptions &options,
+                                    Reporter &reporter) {
+  ShapeResolver resolver(inputs, options, reporter);
+  if (failed(resolver.takeOptions()))
+    return llvm::failure();
+  return resolver.summarize();
 }

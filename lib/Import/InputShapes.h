@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_IMPORT_INPUTSHAPES_H
 
 #include "Reporter.h"
+#include "dovetail/Import/ModelSummary.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "onnx/onnx_pb.h"
 
@@ -30,10 +31,23 @@ struct InputTypes {
   llvm::SmallVector<llvm::SmallVector<int64_t>> lengths;
 };
 
+/// The inputs of a graph. Old models list their weights among the inputs; newer ones may, to make them defaults.
+llvm::SmallVector<const onnx::ValueInfoProto *> getInputs(const onnx::GraphProto &graph);
+
 /// The static types of `inputs`, with what the model leaves open taken from `options`. All that is still open is
 /// reported at once.
 llvm::FailureOr<InputTypes> resolveInputTypes(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
                                               const ImportOptions &options, Reporter &reporter);
+
+/// The shape of an input, as far as it is known.
+struct InputSummary {
+  bool hasShape = true;
+  std::vector<DimSummary> dims;
+};
+
+/// The summaries of `inputs` with the options, which are checked.
+llvm::FailureOr<std::vector<InputSummary>> summarizeInputs(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs,
+                                                           const ImportOptions &options, Reporter &reporter);
 
 } // namespace dovetail::importer
 

@@ -351,7 +351,7 @@ absl::StatusOr<std::string> tools::describeArtifact(const std::string &path) {
   return report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-absl::Status tools::inspectArtifact(const std::string &path, bool asJson, int threads) {
+absl::Status tools::inspectArtifact(const std::string &path, bool asJson, int threads, std::string &text) {
   constexpr int maxThreads = 1 << 16;
   if (threads < 1 || threads > maxThreads)
     return absl::InvalidArgumentError(absl::StrCat("--threads ", threads, ": a rank has 1 to ", maxThreads));
@@ -368,10 +368,8 @@ absl::Status tools::inspectArtifact(const std::string &path, bool asJson, int th
   if (absl::Status status = describe(**program, path, schedule, threads, report); !status.ok())
     return ofArtifact(path, status);
   progress.show("format");
-  std::string output =
-      asJson ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : formatReport(report);
+  text = asJson ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : formatReport(report);
   progress.clear();
-  std::fputs(output.c_str(), stdout);
   return ofArtifact(path, schedule);
 }
 
@@ -393,5 +391,10 @@ void tools::addInspectCommand(CLI::App &app, int &exitCode) {
                   " inspect unet.dvt\n"
                   "  " +
                   app.get_name() + " inspect unet.dvt --json");
-  setAction(app, *command, exitCode, [path, json, threads] { return inspectArtifact(*path, *json, *threads); });
+  setAction(app, *command, exitCode, [path, json, threads] {
+    std::string text;
+    absl::Status status = inspectArtifact(*path, *json, *threads, text);
+    std::fputs(text.c_str(), stdout);
+    return status;
+  });
 }

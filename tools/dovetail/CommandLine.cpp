@@ -54,11 +54,12 @@ int dovetail_main(int argc, char **argv) {
   // The program answers itself, without this library.
   tools::addVersionFlags(app, compilerFacts());
   int exitCode = static_cast<int>(ExitCode::Ok);
+  CommandContext context{llvm::outs(), llvm::errs()};
   addCompileCommand(app, exitCode);
   tools::addRunCommand(app, exitCode);
-  addVerifyCommand(app, exitCode);
-  addInspectCommand(app, exitCode);
-  addPlanCommand(app, exitCode);
+  addVerifyCommand(app, exitCode, context);
+  addInspectCommand(app, exitCode, context);
+  addPlanCommand(app, exitCode, context);
   addOperatorsCommand(app, exitCode);
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);

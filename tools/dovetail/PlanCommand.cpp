@@ -29,6 +29,9 @@ using llvm::SmallVector;
 namespace {
 
 struct PlanCommand {
+  explicit PlanCommand(CommandContext &context) : context(context) {}
+
+  CommandContext &context;
   std::string model, json, trace, report;
   int threads = 1;
   bool remarks = false;
@@ -95,11 +98,11 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
     return llvm::failure();
   options->explain = remarks;
   options->advises = true;
-  llvm::FailureOr<Prediction> prediction = predict(model, std::move(*options), threads, diagnostics);
+  llvm::FailureOr<Prediction> prediction = predict(context.getModel(model), std::move(*options), threads, diagnostics);
   if (failed(prediction))
     return llvm::failure();
   Progress::clear();
-  printPrediction(*prediction, llvm::outs());
+  printPrediction(*prediction, context.out);
   // Names come from models, which may contain any bytes.
   auto dump = [](const nlohmann::json &value) {
     return value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -122,11 +125,11 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
   };
   if (failed(write(report, getPage)))
     return llvm::failure();
-  llvm::outs().flush();
+  context.out.flush();
   return checkMemory(*prediction, diagnostics);
 }
 
-void dovetail::addPlanCommand(CLI::App &app, int &exitCode) {
+void dovetail::addPlanCommand(CLI::App &app, int &exitCode, CommandContext &context) {
   CLI::App *command = app.add_subcommand("plan", "Predict how a model runs on a cluster, which need not be there");
   command->footer(R"(Nothing is run, and files of external data may be missing: shapes say what weights take.
 The exit code is 6 if the memory of a rank does not suffice; all is printed and written then, too.
@@ -135,7 +138,7 @@ Examples:
   dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_
   dovetail plan llama.onnx --target cuda --cluster h100 --mesh t=8 --objective bytes
   dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_ --report unet.html --trace unet.json)");
-  auto state = std::make_shared<PlanCommand>();
+  auto state = std::make_shared<PlanCommand>(context);
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   addCompileOptions(*command, state->arguments);
   command
@@ -147,9 +150,9 @@ Examples:
   command->add_option("--trace", state->trace, "Write the simulated run as a trace for Perfetto")->type_name("FILE");
   command->add_option("--report", state->report, "Write a page with pictures")->type_name("FILE.html");
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
-  command->callback([state, &exitCode] {
-    Progress::Shown progress;
-    Diagnostics diagnostics(llvm::errs(), state->remarks);
+  command->callback([state, &exitCode, &context] {
+    Progress::Shown progress(/*isQuiet=*/!context.showsProgress);
+    Diagnostics diagnostics(context.err, state->remarks);
     try {
       (void)state->run(diagnostics);
     } catch (const std::bad_alloc &) {

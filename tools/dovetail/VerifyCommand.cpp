@@ -26,6 +26,9 @@ using llvm::LogicalResult;
 namespace {
 
 struct VerifyCommand {
+  explicit VerifyCommand(CommandContext &context) : context(context) {}
+
+  CommandContext &context;
   std::string model;
   std::vector<std::string> inputs;
   uint64_t seed = 0;
@@ -81,13 +84,13 @@ void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValue
   size_t numDifferent = llvm::count_if(comparisons, differs);
   const Comparison *first = llvm::find_if(comparisons, differs);
   if (!allValues) {
-    printTable(comparisons, llvm::outs());
+    printTable(comparisons, context.out);
   } else {
-    llvm::outs() << "  " << comparisons.size() << " values compared, " << numDifferent << " differ\n";
+    context.out << "  " << comparisons.size() << " values compared, " << numDifferent << " differ\n";
     if (numDifferent)
-      printTable(*first, llvm::outs());
+      printTable(*first, context.out);
   }
-  llvm::outs().flush();
+  context.out.flush();
   for (const Comparison &comparison : comparisons)
     if (comparison.difference.isAllNan)
       diagnostics.warning(describe(comparison, allValues) +
@@ -121,10 +124,10 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
   options.seed = seed;
   auto compare = [&](const char *what, size_t number) {
     if (!perOp)
-      return verify(model, options, diagnostics);
+      return verify(context.getModel(model), options, diagnostics);
     Progress::show(what, number, 2);
     Progress::Parts parts;
-    return verify(model, options, diagnostics);
+    return verify(context.getModel(model), options, diagnostics);
   };
   llvm::FailureOr<std::vector<Comparison>> outputs = compare("outputs", 1);
   if (failed(outputs))
@@ -144,7 +147,7 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
     report(*values, true, diagnostics);
 }
 
-void dovetail::addVerifyCommand(CLI::App &app, int &exitCode) {
+void dovetail::addVerifyCommand(CLI::App &app, int &exitCode, CommandContext &context) {
   CLI::App *command =
       app.add_subcommand("verify", "Run a model partitioned and unpartitioned, and compare every output");
   command->footer(R"(Outputs may differ by 1e-4 of their largest magnitude; the exit code is 1 if one differs by more.
@@ -153,7 +156,7 @@ Examples:
   dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_
   dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_ --per-op
   dovetail verify unet.onnx --mesh y=2 --shard image=_,_,y,_ --input image=@picture.npy)");
-  auto state = std::make_shared<VerifyCommand>();
+  auto state = std::make_shared<VerifyCommand>(context);
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   addCompileOptions(*command, state->arguments);
   command->add_flag(
@@ -169,9 +172,9 @@ Examples:
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
-  command->callback([state, &exitCode] {
-    Progress::Shown progress;
-    Diagnostics diagnostics(llvm::errs(), state->remarks);
+  command->callback([state, &exitCode, &context] {
+    Progress::Shown progress(/*isQuiet=*/!context.showsProgress);
+    Diagnostics diagnostics(context.err, state->remarks);
     state->run(diagnostics);
     exitCode = static_cast<int>(diagnostics.getExitCode());
   });

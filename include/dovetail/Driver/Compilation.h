@@ -53,6 +53,12 @@ struct PhaseTime {
   llvm::StringRef getName() const { return aside.empty() ? getPhaseName(phase) : aside; }
 };
 
+/// A model: a file, or the contents of one under a name, beside which its external data is looked for.
+struct ModelSource {
+  std::string path;
+  std::optional<llvm::StringRef> bytes = std::nullopt;
+};
+
 /// Takes one model through the phases. Errors are reported to `diagnostics`; after one, nothing more can be done. Not
 /// thread-safe, and compilations that share a context must not run at the same time.
 class Compilation {
@@ -65,6 +71,7 @@ public:
   llvm::LogicalResult import(llvm::StringRef path);
   /// The same for a model in memory; the buffer's identifier is its name.
   llvm::LogicalResult import(llvm::MemoryBufferRef model);
+  llvm::LogicalResult import(const ModelSource &model);
   /// Runs the phases that are left, up to and with `last`. The phase emit is run by `write` and `serialize` alone.
   llvm::LogicalResult runTo(Phase last);
   /// Runs the phases that are left and writes the artifact.
@@ -142,6 +149,9 @@ private:
   /// Sizes that are asked for and cut between the steps of operations: `kDeparturesAttrName` says of them.
   llvm::SmallVector<mlir::DictionaryAttr, 1> unalignedSizes;
 };
+
+/// The exit code for a model that is not imported.
+ExitCode getImportCode(ImportError error);
 
 /// A context for compilations, without threads of its own.
 std::unique_ptr<mlir::MLIRContext> createContext();

@@ -69,9 +69,9 @@ struct Prediction {
   bool fits(int rank) const { return getAvailable(rank) == 0 || run.getMemory(rank) <= getAvailable(rank); }
 };
 
-/// Imports the model at `path` and predicts how it runs on the cluster of `options`, with the phases up to `lower` and
+/// Imports `model` and predicts how it runs on the cluster of `options`, with the phases up to `lower` and
 /// no code.
-llvm::FailureOr<Prediction> predict(llvm::StringRef path, CompileOptions options, int threads,
+llvm::FailureOr<Prediction> predict(const ModelSource &model, CompileOptions options, int threads,
                                     Diagnostics &diagnostics);
 
 /// What a step is, in a few words: `8 x 4096x4096x1024`. Of the rank that takes longest.

@@ -14,6 +14,7 @@
 #define DOVETAIL_DRIVER_VERIFY_H
 
 #include "dovetail/Driver/Compare.h"
+#include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Driver/Options.h"
 
@@ -42,12 +43,12 @@ struct VerifyOptions {
   uint64_t seed = 0;
 };
 
-/// Compiles the model at `path` as `options` say, and for one rank; runs both in process on the same inputs; and
+/// Compiles `model` as `options` say, and for one rank; runs both in process on the same inputs; and
 /// compares all outputs. With `perOp` those are the results of all operations, in order. Errors are reported; that
 /// outputs differ is not.
-/// Compiles the model at `path` partitioned and for one rank, runs both on the same inputs and compares the outputs;
+/// Compiles `model` partitioned and for one rank, runs both on the same inputs and compares the outputs;
 /// with `perOp` all values, in the order in which they are computed.
-llvm::FailureOr<std::vector<Comparison>> verify(llvm::StringRef path, const VerifyOptions &options,
+llvm::FailureOr<std::vector<Comparison>> verify(const ModelSource &model, const VerifyOptions &options,
                                                 Diagnostics &diagnostics);
 
 } // namespace dovetail

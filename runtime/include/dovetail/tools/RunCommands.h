@@ -35,9 +35,9 @@ void addDevicesCommand(CLI::App &app, int &exitCode);
 /// All that there is to say about the artifact at `path`, as JSON text.
 absl::StatusOr<std::string> describeArtifact(const std::string &path);
 
-/// Prints what is in the artifact at `path`, for a program with an `inspect` command of its own. Memory is that of
-/// ranks with so many threads each.
-absl::Status inspectArtifact(const std::string &path, bool json, int threads);
+/// Sets `text` to what `inspect` prints of the artifact at `path`, for a program with such a command of its own. Memory
+/// is that of ranks with so many threads each. An error of the program itself comes with the text.
+absl::Status inspectArtifact(const std::string &path, bool json, int threads, std::string &text);
 
 /// What is wrong with the arguments of `command`, without a hint where to read on.
 std::string describeParseError(const CLI::ParseError &error, const CLI::App &command);
