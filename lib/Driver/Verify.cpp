@@ -12,6 +12,8 @@
 
 #include "dovetail/Driver/Verify.h"
 
+#include "ReferenceFiles.h"
+
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
@@ -91,6 +93,39 @@ static llvm::StringMap<std::string> returnAllValues(func::FuncOp main) {
   return sources;
 }
 
+/// Runs `program` on the inputs of `options` and compares its outputs with files.
+static FailureOr<std::vector<Comparison>> compareWithFiles(const std::shared_ptr<const runtime::Program> &program,
+                                                           const Twine &what, const VerifyOptions &options,
+                                                           Diagnostics &diagnostics) {
+  auto inputs = tools::readInputs(program->getPlan(), options.inputs, /*randomDefault=*/true, options.seed);
+  if (!inputs.ok())
+    return diagnostics.error(getExitCode(inputs.status()), std::string(inputs.status().message()));
+  Progress::show("run " + what);
+  auto outputs = execute(program, *inputs, options.threads, what, diagnostics);
+  if (failed(outputs))
+    return failure();
+  Progress::clear();
+  auto references = readReferences(options.expected, *outputs, diagnostics);
+  if (failed(references))
+    return failure();
+  std::vector<Comparison> comparisons;
+  for (auto [output, reference] : llvm::zip_equal(*outputs, *references)) {
+    if (reference.name.empty())
+      continue;
+    Difference difference = compare(output, reference);
+    comparisons.push_back({std::move(reference), std::move(difference)});
+  }
+  return comparisons;
+}
+
+FailureOr<std::vector<Comparison>> dovetail::verifyArtifact(StringRef path, const VerifyOptions &options,
+                                                            Diagnostics &diagnostics) {
+  auto program = runtime::Program::load(path.str());
+  if (!program.ok())
+    return diagnostics.error(getExitCode(program.status()), std::string(program.status().message()));
+  return compareWithFiles(*program, "'" + path + "'", options, diagnostics);
+}
+
 FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, const VerifyOptions &options,
                                                     Diagnostics &diagnostics) {
   std::unique_ptr<MLIRContext> context = createContext();
@@ -112,8 +147,6 @@ FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, co
   wholeOptions.sizes.clear();
   // What ranks have is for parts.
   wholeOptions.memory.clear();
-  Compilation whole = partitioned.fork(std::move(wholeOptions));
-
   auto build = [&](Compilation &compilation, const Twine &what) -> FailureOr<std::shared_ptr<const runtime::Program>> {
     Progress::Parts parts;
     FailureOr<std::vector<std::byte>> artifact = compilation.serialize();
@@ -122,10 +155,15 @@ FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, co
     return load(*artifact, what, diagnostics);
   };
   constexpr llvm::StringLiteral partitionedName = "the partitioned program", wholeName = "the unpartitioned program";
+  std::optional<Compilation> whole;
+  if (options.expected.empty())
+    whole.emplace(partitioned.fork(std::move(wholeOptions)));
   Progress::show("compile " + partitionedName, 1, 4);
   auto partitionedProgram = build(partitioned, partitionedName);
   if (failed(partitionedProgram))
     return failure();
+  if (!whole)
+    return compareWithFiles(*partitionedProgram, partitionedName, options, diagnostics);
   auto inputs =
       tools::readInputs((*partitionedProgram)->getPlan(), options.inputs, /*randomDefault=*/true, options.seed);
   if (!inputs.ok())
@@ -135,7 +173,7 @@ FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, co
   if (failed(actual))
     return failure();
   Progress::show("compile " + wholeName, 3, 4);
-  auto wholeProgram = build(whole, wholeName);
+  auto wholeProgram = build(*whole, wholeName);
   if (failed(wholeProgram))
     return failure();
   Progress::show("run " + wholeName, 4, 4);

@@ -107,9 +107,10 @@ llvm::LogicalResult parseText(llvm::StringRef text, onnx::ModelProto &model, Rep
 llvm::LogicalResult parseBinary(llvm::StringRef bytes, onnx::ModelProto &model, Reporter &reporter) {
   llvm::StringRef path = reporter.getPath();
   if (bytes.starts_with(llvm::StringRef(runtime::artifactMagic, sizeof(runtime::artifactMagic))))
-    return reporter.invalid() << "'" << path
-                              << "' is a compiled program, not a model; give the model that it was compiled from "
-                                 "(`dovetail run`, `inspect` and `bench` take programs)";
+    return reporter.error(ImportError::Usage)
+           << "'" << path
+           << "' is a compiled program, not a model; give the model that it was compiled from (`dovetail run`, "
+              "`inspect`, `bench` and `verify --expect` take programs)";
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()))
     return reporter.invalid() << "model '" << path
                               << "' is larger than 2 GiB, which protobuf cannot hold: save its "

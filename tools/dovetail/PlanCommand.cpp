@@ -65,7 +65,7 @@ LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {
   const std::pair<const char *, const std::string *> files[] = {
       {"--json", &json}, {"--trace", &trace}, {"--report", &report}};
   for (auto [option, file] : files) {
-    if (file->empty())
+    if (file->empty() || (file == &json && json == "-"))
       continue;
     if (absl::Status status = tools::checkWritable(*file); !status.ok())
       return diagnostics.error(ExitCode::File, std::string(status.message()));
@@ -102,7 +102,9 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
   if (failed(prediction))
     return llvm::failure();
   Progress::clear();
-  printPrediction(*prediction, context.out);
+  bool isJsonPrinted = json == "-";
+  if (!isJsonPrinted)
+    printPrediction(*prediction, context.out);
   // Names come from models, which may contain any bytes.
   auto dump = [](const nlohmann::json &value) {
     return value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -114,8 +116,11 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
       return diagnostics.error(ExitCode::File, std::string(status.message()));
     return llvm::success();
   };
-  if (failed(write(json, [&] { return dump(describePrediction(*prediction)); })) ||
-      failed(write(trace, [&] { return dump(tracePrediction(*prediction)); })))
+  if (isJsonPrinted)
+    context.out << dump(describePrediction(*prediction));
+  else if (failed(write(json, [&] { return dump(describePrediction(*prediction)); })))
+    return llvm::failure();
+  if (failed(write(trace, [&] { return dump(tracePrediction(*prediction)); })))
     return llvm::failure();
   auto getPage = [&] {
     std::string page;
@@ -146,7 +151,9 @@ Examples:
                    "Threads of each rank on CPUs: library calls take scratch memory for each")
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--json", state->json, "Write all that is predicted to a file")->type_name("FILE");
+  command
+      ->add_option("--json", state->json, "Write all that is predicted to a file; '-' prints it in place of the text")
+      ->type_name("FILE");
   command->add_option("--trace", state->trace, "Write the simulated run as a trace for Perfetto")->type_name("FILE");
   command->add_option("--report", state->report, "Write a page with pictures")->type_name("FILE.html");
   command->add_flag("--remarks", state->remarks, "Say what the compiler decided");

@@ -41,15 +41,19 @@ struct VerifyOptions {
   /// Specifications of inputs as those of `dovetail run`; inputs without one are random, from `seed` on.
   std::vector<std::string> inputs;
   uint64_t seed = 0;
+  /// Files with outputs, as `--expect` names them, to compare with in place of the unpartitioned model.
+  std::vector<std::string> expected;
 };
 
-/// Compiles `model` as `options` say, and for one rank; runs both in process on the same inputs; and
-/// compares all outputs. With `perOp` those are the results of all operations, in order. Errors are reported; that
-/// outputs differ is not.
 /// Compiles `model` partitioned and for one rank, runs both on the same inputs and compares the outputs;
-/// with `perOp` all values, in the order in which they are computed.
+/// with `perOp` all values, in the order in which they are computed. Where files are expected, the outputs that they
+/// have are compared, and the model is compiled once. Errors are reported; that outputs differ is not.
 llvm::FailureOr<std::vector<Comparison>> verify(const ModelSource &model, const VerifyOptions &options,
                                                 Diagnostics &diagnostics);
+
+/// Runs the artifact at `path` and compares its outputs with the files that are expected.
+llvm::FailureOr<std::vector<Comparison>> verifyArtifact(llvm::StringRef path, const VerifyOptions &options,
+                                                        Diagnostics &diagnostics);
 
 } // namespace dovetail
 

@@ -193,10 +193,10 @@ absl::StatusOr<std::shared_ptr<const Program>> Program::load(const std::string &
   ::close(file);
   absl::string_view bytes(reinterpret_cast<const char *>(storage->data), storage->size);
   if (!absl::StartsWith(bytes, absl::string_view(artifactMagic, sizeof(artifactMagic))) && isModel(path, bytes))
-    return absl::FailedPreconditionError(absl::StrCat("'", path,
-                                                      "' is not a Dovetail artifact but an ONNX model; compile it "
-                                                      "first: `dovetail compile ",
-                                                      path, "`"));
+    return absl::InvalidArgumentError(absl::StrCat("'", path,
+                                                   "' is not a Dovetail artifact but an ONNX model; compile it "
+                                                   "first: `dovetail compile ",
+                                                   path, "`"));
   auto program = create(std::move(storage), options);
   if (!program.ok())
     return annotate(program.status(), path);
