@@ -31,8 +31,8 @@ typedef struct dovetail_compilation dovetail_compilation;
 /// Compiles the ONNX model in the file `path`.
 ///
 /// `options` are `num_options` arguments as `dovetail compile` takes them to decide what a model is compiled to:
-/// "--mesh", "y=4", "--shard", "image=_,_,y,_" and so on. Returns an exit code as `dovetail compile` does, 0 for
-/// success. `*result` is set in every case and must be freed. Thread-safe.
+/// "--mesh", "y=4", "--shard", "image=_,_,y,_" and so on. With "--remarks", messages have remarks, too. Returns an exit
+/// code as `dovetail compile` does, 0 for success. `*result` is set in every case and must be freed. Thread-safe.
 DOVETAIL_COMPILER_API int dovetail_compile_file(const char *path, const char *const *options, size_t num_options,
                                                 dovetail_compilation **result);
 
@@ -43,6 +43,16 @@ DOVETAIL_COMPILER_API int dovetail_compile_bytes(const void *model, size_t size,
 
 /// The artifact, owned by the compilation; null after an error.
 DOVETAIL_COMPILER_API const void *dovetail_compilation_artifact(const dovetail_compilation *compilation, size_t *size);
+
+/// Carries out a command that describes a model or a program: "inspect", "plan" or "verify", with arguments as the
+/// command line has them behind `dovetail`. If `model` is not null, it has the `size` bytes of the ONNX model that the
+/// arguments name. Returns the exit code. `*result` has what is printed; it is set in every case and must be freed.
+/// Thread-safe.
+DOVETAIL_COMPILER_API int dovetail_command(int argc, const char *const *argv, const void *model, size_t size,
+                                           dovetail_compilation **result);
+
+/// The output of a command, such as JSON. Owned by the compilation; empty for a compilation.
+DOVETAIL_COMPILER_API const char *dovetail_compilation_output(const dovetail_compilation *compilation);
 
 /// What the compiler had to say: lines such as "dovetail: error: ...". Owned by the compilation.
 DOVETAIL_COMPILER_API const char *dovetail_compilation_messages(const dovetail_compilation *compilation);

@@ -197,14 +197,23 @@ LogicalResult OptionParser::parseSizes(StringRef text) {
   auto [target, sizes] = text.rsplit('=');
   auto [name, dim] = target.rsplit(':');
   SizesRequest request;
-  if (name.empty() || sizes.empty() || dim.getAsInteger(10, request.dim) || request.dim < 0)
-    return usage(
-        "'" + option +
-        "': expected NAME:DIM=SIZES, such as 'image:2=300,212', with a dimension counted from 0 and the extents " +
-        "of its shards, 'chunk' or 'balanced'");
-  if (!sized.insert(target).second)
-    return usage("'" + option + "': dimension " + dim + " of tensor '" + name + "' already has --sizes");
+  if (name.empty() || sizes.empty() || dim.getAsInteger(10, request.dim))
+    return usage("'" + option +
+                 "': expected NAME:DIM=SIZES, such as 'image:2=300,212', with a dimension counted from 0 (or from the "
+                 "end, -1 the last) and the extents " +
+                 "of its shards, 'chunk' or 'balanced'");
   request.tensor = name.str();
+  // A --shard has an entry for each dimension. Without one there is an error later on.
+  auto shard = llvm::find_if(options.shards, [&](const ShardRequest &each) { return each.tensor == request.tensor; });
+  if (request.dim < 0 && shard != options.shards.end()) {
+    request.dim += static_cast<int64_t>(shard->dims.size());
+    if (request.dim < 0)
+      return usage("'" + option + "': --shard gives tensor '" + name + "' " + Twine(shard->dims.size()) +
+                   " dimensions, so the first one is -" + Twine(shard->dims.size()));
+  }
+  std::string key = (name + ":" + Twine(request.dim)).str();
+  if (!sized.insert(key).second)
+    return usage("'" + option + "': dimension " + Twine(request.dim) + " of tensor '" + name + "' already has --sizes");
   if (sizes == "chunk") {
     request.kind = SizesKind::Chunk;
   } else if (sizes == "balanced") {

@@ -211,7 +211,7 @@ private:
                        << quoteForShell(findExpression(name).str() + "=...");
       auto [inputName, number] = name.rsplit(':');
       auto input = llvm::find_if(inputs, [&](const auto *input) { return input->name() == inputName; });
-      unsigned dim;
+      int dim;
       if (input == inputs.end() || number.getAsInteger(10, dim))
         return wrong() << "no input has a dimension of this name; name one of the model, or one of an input as "
                           "INPUT:DIM, such as '"
@@ -219,15 +219,18 @@ private:
       const auto &type = (*input)->type().tensor_type();
       if (!type.has_shape())
         return wrong() << "the model does not say how many dimensions the input has; export it with a shape";
-      if (static_cast<int>(dim) >= type.shape().dim_size())
-        return wrong() << "the input has " << type.shape().dim_size() << " dimensions, counted from 0";
+      int rank = type.shape().dim_size();
+      if (dim >= rank || dim < -rank)
+        return wrong() << "the input has " << rank << " dimensions, counted from 0, or from the end as -1";
+      dim += dim < 0 ? rank : 0;
       const Dimension &found = type.shape().dim(dim);
       if (!isOpen(found))
         return wrong() << "dimension " << dim << " is fixed to " << found.dim_value() << " in the model";
       if (isNamed(found))
         return wrong() << "the model calls this dimension '" << found.dim_param()
                        << "', as others may be: give --bound " << found.dim_param() << "=" << bound;
-      bounded[{*input, dim}] = bound;
+      if (!bounded.try_emplace({*input, static_cast<size_t>(dim)}, bound).second)
+        return wrong() << "dimension " << dim << " already has a bound";
     }
     return llvm::success();
   }

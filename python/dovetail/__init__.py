@@ -7,6 +7,12 @@
     program.save("unet.dvt")
     program = dovetail.Program.load("unet.dvt")
 
+Before that, or without running anything:
+
+    dovetail.inspect("unet.onnx")["open"]         # dimensions that need an extent
+    dovetail.plan("unet.onnx", mesh={"y": 4})     # time, traffic and memory that are predicted
+    dovetail.verify("unet.onnx", mesh={"y": 4})   # the outputs against those of one rank
+
 Under MPI each process is one rank, and gives and gets what that holds:
 
     runner = dovetail.Runner(program, comm=mpi4py.MPI.COMM_WORLD)
@@ -20,8 +26,9 @@ from ._version import __version__
 
 # Imported when they are asked for: the commands of this package need neither NumPy nor the libraries.
 _LAZY = {"Port": "_program", "Program": "_program", "Runner": "_runner", "compile": "_compiler"}
+_LAZY |= dict.fromkeys(["inspect", "plan", "verify"], "_commands")
 
-__all__ = ["DovetailError", "Port", "Program", "Runner", "__version__", "compile"]
+__all__ = ["DovetailError", "Port", "Program", "Runner", "__version__", "compile", "inspect", "plan", "verify"]
 
 
 def __getattr__(name):

@@ -185,6 +185,26 @@ def _bits(array, port):
     return array.view(_BITS[port.dtype]) if port.dtype in _BITS and array.dtype.name == port.dtype else array
 
 
+def _to_array(name, value, port=None, what="input"):
+    """`value` as an array. Raises DovetailError if NumPy cannot read it."""
+    try:
+        return np.asarray(value)
+    except Exception as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        dtype = str(getattr(value, "dtype", ""))
+        if getattr(value, "requires_grad", False):
+            advice = "give it without its gradient, as x.detach()"
+        elif str(getattr(getattr(value, "device", None), "type", "cpu")) != "cpu":
+            advice = "give it in the memory of the host, as x.cpu()"
+        elif "bfloat16" in dtype and port is not None and port.dtype == "bfloat16":
+            advice = "give its bits, as x.view(torch.uint16).numpy()"
+        elif "bfloat16" in dtype:
+            advice = "NumPy has no bfloat16; give another type, as x.float()"
+        else:
+            advice = "give a NumPy array"
+        raise DovetailError(2, f"{what} '{name}' is a {kind} that NumPy cannot read ({error}): {advice}") from error
+
+
 def _addressable(array):
     """`array`, or a copy where its elements are not aligned or its strides no multiples of their size."""
     whole = all(stride % array.itemsize == 0 for stride in array.strides)
@@ -210,8 +230,9 @@ class Program:
 
     `model` is the name of the graph that it was compiled from, `target` what it was compiled for, and `mesh` maps axes
     to sizes, in order; `num_ranks` is their product. `inputs` and `outputs` are lists of `Port`. `feedback` maps names
-    of inputs to those of the outputs that they are in the next step. `summary` is a str for people: where the program
-    was compiled in this process, its cuts, exchanges, memory and predicted time, a line each. Else it is empty.
+    of inputs to those of the outputs that they are in the next step. `remarks` are those that `compile` was asked for.
+    `summary` is a str for people: where the program was compiled in this process, its cuts, exchanges, memory and
+    predicted time, a line each. Else it is empty.
     """
 
     def __init__(self, artifact):
@@ -235,6 +256,7 @@ class Program:
         self._lock = threading.Lock()
         self._process = None
         self._types = {}
+        self.remarks = ()
         self.model = runtime.dovetail_program_model(handle).decode(errors="replace")
         self.target = runtime.dovetail_program_target(handle).decode(errors="replace")
         self.mesh = dict(self._axis(index) for index in range(runtime.dovetail_program_num_axes(handle)))
@@ -373,7 +395,7 @@ class Program:
     @staticmethod
     def _array(port, value, part=None, holder="the program takes"):
         """What is given for an input, as `holder` takes it: with the extents of a port's shape, or those of `part`."""
-        array = _addressable(_bits(np.asarray(value), port))
+        array = _addressable(_bits(_to_array(port.name, value, port), port))
         wanted = port if part is None else Port(port.name, port.dtype, part)
         if array.dtype != port.numpy_dtype or not wanted.fits(array.shape):
             _, _, description = str(wanted).rpartition(": ")

@@ -149,7 +149,7 @@ class InProcessBackend:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                pathlib.Path(artifact).write_bytes(compile_artifact(model, flags)[0])
+                pathlib.Path(artifact).write_bytes(compile_artifact(model, flags))
         except dovetail.DovetailError as error:
             raise BackendError("compile", error.code, str(error)) from error
 

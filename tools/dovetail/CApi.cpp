@@ -12,6 +12,8 @@
 
 #include "dovetail/compiler.h"
 
+#include "Commands.h"
+
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Summary.h"
@@ -24,7 +26,7 @@ using namespace dovetail;
 
 struct dovetail_compilation {
   std::vector<std::byte> artifact;
-  std::string messages, summary;
+  std::string messages, output, summary;
 };
 
 /// Compiles what `import` imports.
@@ -32,7 +34,11 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
                    llvm::function_ref<llvm::LogicalResult(Compilation &)> import) {
   auto compilation = std::make_unique<dovetail_compilation>();
   llvm::raw_string_ostream messages(compilation->messages);
-  Diagnostics diagnostics(messages);
+  std::vector<std::string> arguments(options, options + numOptions);
+  // Of the options of `dovetail compile` that print, this one alone.
+  bool remarks = llvm::is_contained(arguments, "--remarks");
+  llvm::erase(arguments, "--remarks");
+  Diagnostics diagnostics(messages, remarks);
   if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
     (void)diagnostics.error(ExitCode::Artifact, std::string(status.message()));
     *result = compilation.release();
@@ -40,9 +46,9 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
   }
   // Callers may be in a language that knows no exceptions.
   try {
-    std::vector<std::string> arguments(options, options + numOptions);
     llvm::FailureOr<CompileOptions> parsed = parseOptions(arguments, diagnostics);
     if (succeeded(parsed)) {
+      parsed->explain = remarks;
       std::unique_ptr<mlir::MLIRContext> context = createContext();
       Summary summary;
       Compilation phases(*context, std::move(*parsed), diagnostics);
@@ -79,6 +85,40 @@ int dovetail_compile_bytes(const void *model, size_t size, const char *name, con
   llvm::MemoryBufferRef buffer({static_cast<const char *>(model), size}, name);
   return compile(options, numOptions, result, [&](Compilation &compilation) { return compilation.import(buffer); });
 }
+
+int dovetail_command(int argc, const char *const *argv, const void *model, size_t size, dovetail_compilation **result) {
+  auto compilation = std::make_unique<dovetail_compilation>();
+  int exitCode = static_cast<int>(ExitCode::Ok);
+  {
+    llvm::raw_string_ostream messages(compilation->messages), output(compilation->output);
+    if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
+      Diagnostics diagnostics(messages);
+      (void)diagnostics.error(ExitCode::Artifact, std::string(status.message()));
+      exitCode = static_cast<int>(diagnostics.getExitCode());
+    } else {
+      CommandContext context{output, messages};
+      context.showsProgress = false;
+      if (model)
+        context.model = llvm::StringRef(static_cast<const char *>(model), size);
+      CLI::App app("", "dovetail");
+      app.require_subcommand(1);
+      addInspectCommand(app, exitCode, context);
+      addPlanCommand(app, exitCode, context);
+      addVerifyCommand(app, exitCode, context);
+      // The first argument is a name, as that of a program.
+      std::vector<char *> arguments{const_cast<char *>("dovetail")};
+      for (int index = 0; index < argc; ++index)
+        arguments.push_back(const_cast<char *>(argv[index]));
+      int count = static_cast<int>(arguments.size());
+      arguments.push_back(nullptr);
+      exitCode = carryOut(app, count, arguments.data(), exitCode, messages);
+    }
+  }
+  *result = compilation.release();
+  return exitCode;
+}
+
+const char *dovetail_compilation_output(const dovetail_compilation *compilation) { return compilation->output.c_str(); }
 
 const void *dovetail_compilation_artifact(const dovetail_compilation *compilation, size_t *size) {
   *size = compilation->artifact.size();

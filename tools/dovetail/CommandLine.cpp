@@ -43,6 +43,22 @@ static absl::Status finishOutput() {
   return tools::flushOutput();
 }
 
+int dovetail::carryOut(CLI::App &app, int argc, char **argv, int &exitCode, llvm::raw_ostream &err) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // Help and version are no errors.
+    if (dynamic_cast<const CLI::Success *>(&error) && !tools::namesUnknownCommand(app, argc, argv))
+      return app.exit(error);
+    err << "dovetail: error: " << tools::describeUsageError(error, app, argc, argv) << "\n";
+    return static_cast<int>(ExitCode::Usage);
+  } catch (const std::bad_alloc &) {
+    err << "dovetail: error: there is not enough memory for the tensors of this model\n";
+    return static_cast<int>(ExitCode::DoesNotFit);
+  }
+  return exitCode;
+}
+
 int dovetail_main(int argc, char **argv) {
   if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
     llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
@@ -64,18 +80,7 @@ int dovetail_main(int argc, char **argv) {
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
   addCalibrateCommand(app, exitCode);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    // Help and version are no errors.
-    if (dynamic_cast<const CLI::Success *>(&error) && !tools::namesUnknownCommand(app, argc, argv))
-      return app.exit(error);
-    llvm::errs() << "dovetail: error: " << tools::describeUsageError(error, app, argc, argv) << "\n";
-    return static_cast<int>(ExitCode::Usage);
-  } catch (const std::bad_alloc &) {
-    llvm::errs() << "dovetail: error: there is not enough memory for the tensors of this model\n";
-    return static_cast<int>(ExitCode::DoesNotFit);
-  }
+  exitCode = carryOut(app, argc, argv, exitCode, llvm::errs());
   if (absl::Status status = finishOutput(); !status.ok()) {
     llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
     return exitCode ? exitCode : runtime::exitCodeOf(status);

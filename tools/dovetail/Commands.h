@@ -32,14 +32,18 @@ struct CommandContext {
   ModelSource getModel(llvm::StringRef path) const { return {path.str(), model}; }
 };
 
-/// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`. What is
-/// passed must outlive `app`.
+/// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`. `context`
+/// must outlive `app`.
 void addCalibrateCommand(CLI::App &app, int &exitCode);
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode, CommandContext &context);
 void addInspectCommand(CLI::App &app, int &exitCode, CommandContext &context);
 void addOperatorsCommand(CLI::App &app, int &exitCode);
 void addPlanCommand(CLI::App &app, int &exitCode, CommandContext &context);
+
+/// Lets `app` carry out a command line, whose commands set `exitCode`; errors of the line are printed to `err`. Returns
+/// the exit code.
+int carryOut(CLI::App &app, int argc, char **argv, int &exitCode, llvm::raw_ostream &err);
 
 } // namespace dovetail
 
