@@ -17,6 +17,7 @@
 #include "dovetail/Artifact/Writer.h"
 #include "dovetail/Driver/Execution.h"
 #include "dovetail/Driver/Progress.h"
+#include "dovetail/tools/Support.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -186,20 +187,4 @@ std::string dovetail::formatSeconds(double seconds) {
   return llvm::formatv("{0:f2} {1}", seconds * factor, unit).str();
 }
 
-std::string dovetail::formatRanks(ArrayRef<int> ranks) {
-  constexpr int most = 4;
-  std::string text;
-  int ranges = 0;
-  for (size_t i = 0; i < ranks.size();) {
-    if (ranges++ == most)
-      return text + ", ... (" + std::to_string(ranks.size()) + " ranks)";
-    size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1)
-      ++end;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
-    if (end - i > 1)
-      text += "-" + std::to_string(ranks[end - 1]);
-    i = end;
-  }
-  return text;
-}
+std::string dovetail::formatRanks(ArrayRef<int> ranks) { return tools::formatRanks(ranks.vec()); }

@@ -98,7 +98,7 @@ static double getTick(double most) {
 namespace {
 constexpr double kLabel = 110, kWidth = 1000, kLane = 16, kMoves = 7, kGap = 7, kAxis = 24;
 /// More ranks than this are not told apart in a picture.
-constexpr size_t kMaxLanes = 32, kMaxCurves = 5;
+constexpr size_t kMaxLanes = 32, kMaxCurves = 10;
 
 const StringRef kProducts = "#4c78a8", kElements = "#f58518", kCopies = "#b279a2", kExchanging = "#54a24b",
                 kWaiting = "#f4b8b6";
@@ -267,13 +267,22 @@ void dovetail::drawMemory(const Prediction &prediction, llvm::raw_ostream &os) {
     os << formatv(", {0:f1} % of what it has", 100 * most / available);
   os << ".</p>\n";
   std::vector<std::vector<int>> alike = run.getAlikeRanks();
+  // Each has a colour of its own. Of more groups than colours, those that take most are drawn.
+  size_t numGroups = alike.size();
+  llvm::stable_sort(alike,
+                    [&](const auto &a, const auto &b) { return run.getMemory(a.front()) > run.getMemory(b.front()); });
+  alike.resize(std::min(numGroups, kMaxCurves));
+  llvm::sort(alike);
+  size_t curves = alike.size();
   std::vector<std::pair<std::string, std::string>> legend;
-  size_t curves = std::min(alike.size(), kMaxCurves);
   for (size_t number = 0; number < curves; ++number) {
     std::string ranks = formatRanks(alike[number]);
     legend.push_back({getColor(number).str(), "rank " + (ranks.size() > 24 ? ranks.substr(0, 21) + "..." : ranks)});
   }
   writeLegend(legend, os);
+  if (numGroups > curves)
+    os << "<p>" << numGroups - curves << " of " << numGroups
+       << " groups of equal ranks, which take no more than these, are not shown.</p>\n";
   constexpr double height = 260, bottom = height - kAxis;
   double top = most;
   if (available > most && available < 1.6 * most)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Python package: what the compiler decides, predicts and finds, and in which words it says what is wrong."""
 
+import copy
 import json
 import re
 
@@ -167,7 +168,8 @@ def test_bounds(dovetail):
 
 def test_external_data(dovetail, model, x, y, tmp_path):
     path = tmp_path / "example.onnx"
-    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    # Saving changes what is saved.
+    onnx.save(copy.deepcopy(model), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     outside = onnx.load(path, load_external_data=False)
     for source in (outside, path.read_bytes()):
         program = dovetail.compile(source, dims={"N": 4}, base_dir=tmp_path)
