@@ -17,6 +17,7 @@
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -75,6 +76,27 @@ void dovetail::emitGap(func::FuncOp function, const ShardingAssignment &assignme
     function.emitRemark(text);
 }
 
+/// Which of `entries` stands for its node of the model: of operations of one node that with the largest number, the
+/// first of several. `get` gives the operation and the number. A node named twice with two numbers would be a riddle.
+template <typename Entries, typename Get> static llvm::SmallVector<bool> findForNodes(const Entries &entries, Get get) {
+  llvm::StringMap<std::pair<size_t, double>> best;
+  llvm::SmallVector<bool> stands(entries.size(), true);
+  for (auto [index, entry] : llvm::enumerate(entries)) {
+    auto [op, number] = get(entry);
+    StringRef node = getNodeName(op->getLoc());
+    if (node.empty())
+      continue;
+    auto [known, isNew] = best.try_emplace(node, index, number);
+    if (isNew)
+      continue;
+    bool isBetter = number > known->second.second;
+    stands[isBetter ? known->second.first : index] = false;
+    if (isBetter)
+      known->second = {index, number};
+  }
+  return stands;
+}
+
 void dovetail::emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, const Goal &goal) {
   if (assignment.numLimited > 0)
     function.emitRemark("on a mesh of so many axes, not all ways to split ")
@@ -84,7 +106,12 @@ void dovetail::emitExplanations(func::FuncOp function, const ShardingAssignment 
                                                           : "memory";
   // Nobody looks for other changes with which it would fit.
   const char *reserve = goal.memory ? ", if it fits" : "";
-  for (const Explanation &explanation : assignment.explanations) {
+  llvm::SmallVector<bool> stands = findForNodes(assignment.explanations, [](const Explanation &explanation) {
+    return std::pair(explanation.op, explanation.more);
+  });
+  for (auto [index, explanation] : llvm::enumerate(assignment.explanations)) {
+    if (!stands[index])
+      continue;
     size_t rank = cast<RankedTensorType>(explanation.op->getResult(0).getType()).getRank();
     std::string chosen = describe(explanation.chosen, rank, false);
     std::string other = describe(explanation.runnerUp, rank, false);
@@ -247,9 +274,15 @@ void dovetail::emitUnaligned(const ShardingAssignment &assignment) {
 }
 
 void dovetail::emitSlow(const ShardingAssignment &assignment) {
-  for (auto [op, times] : assignment.slow)
+  llvm::SmallVector<bool> stands =
+      findForNodes(assignment.slow, [](const auto &slow) { return std::pair(slow.first, slow.second); });
+  for (auto [index, slow] : llvm::enumerate(assignment.slow)) {
+    auto [op, times] = slow;
+    if (!stands[index])
+      continue;
     op->emitRemark("is expected to take ")
         << llvm::formatv("{0:f1}", times).str() << " times what it would with its work divided as well as can be";
+  }
 }
 
 void dovetail::emitStored(const ShardingAssignment &assignment) {

@@ -15,6 +15,7 @@
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace dovetail {
@@ -48,7 +49,7 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
   }
 
   LogicalResult meetNeeds(DefinitionOpInterface op);
-  /// Says where an axis that splits operands of `op` splits none of its loops: nothing is replicated silently.
+  /// Says where an axis that splits operands of `op` splits none of its loops: no large tensor is replicated silently.
   void remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
 
@@ -58,16 +59,30 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
 
 } // namespace
 
+/// Tensors of fewer bytes are not worth a remark.
+static constexpr int64_t kLeastRemarked = 1024;
+
+static int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+}
+
 void Partition::remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops) {
-  llvm::SmallSetVector<StringAttr, 4> axes;
-  for (Value operand : op->getOperands())
+  // The bytes that ranks gather along each axis.
+  llvm::MapVector<StringAttr, int64_t> gathered;
+  for (Value operand : op->getOperands()) {
+    llvm::SmallSetVector<StringAttr, 4> axes;
     if (ShardingAttr held = getSharding(operand))
       for (DimShardingAttr dim : held.getDims())
         axes.insert(dim.getAxes().begin(), dim.getAxes().end());
-  for (StringAttr axis : axes)
-    if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
+    for (StringAttr axis : axes)
+      if (llvm::none_of(loops, [&](DimShardingAttr loop) { return llvm::is_contained(loop.getAxes(), axis); }))
+        gathered[axis] += getBytes(operand);
+  }
+  for (auto [axis, bytes] : gathered)
+    if (bytes >= kLeastRemarked)
       op.emitRemark("is computed whole by all ranks along axis ")
-          << axis << ", which splits what it reads: that is gathered first";
+          << axis << ", which splits its operands: ranks gather " << bytes << " bytes first";
 }
 
 LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
