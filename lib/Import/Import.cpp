@@ -204,6 +204,24 @@ llvm::LogicalResult GraphImporter::checkOutputType(const onnx::ValueInfoProto &o
   return llvm::success();
 }
 
+/// Emits diagnostics in their order; of warnings that differ in their nodes alone the first one, with their number.
+static void emitAll(std::vector<mlir::Diagnostic> &diagnostics, mlir::MLIRContext &context) {
+  std::map<std::string, int64_t> warnings;
+  for (const mlir::Diagnostic &diagnostic : diagnostics)
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning)
+      ++warnings[diagnostic.str()];
+  for (mlir::Diagnostic &diagnostic : diagnostics) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning) {
+      int64_t count = std::exchange(warnings[diagnostic.str()], 0);
+      if (count == 0)
+        continue;
+      if (count > 1)
+        diagnostic << " (the same holds for " << count - 1 << " more)";
+    }
+    context.getDiagEngine().emit(std::move(diagnostic));
+  }
+}
+
 /// Imports the model that `read` gets, at `path`.
 static ImportResult importModel(llvm::StringRef path, const ImportOptions &options, mlir::MLIRContext &context,
                                 llvm::function_ref<std::shared_ptr<const onnx::ModelProto>(Reporter &reporter)> read) {
@@ -231,8 +249,7 @@ static ImportResult importModel(llvm::StringRef path, const ImportOptions &optio
         module = GraphImporter(model, options, *attempt, /*expandsLoops=*/true).run();
       }
     }
-    for (mlir::Diagnostic &diagnostic : diagnostics)
-      context.getDiagEngine().emit(std::move(diagnostic));
+    emitAll(diagnostics, context);
     if (!module)
       return ImportResult{nullptr, attempt->getFirstError().value_or(ImportError::InvalidModel)};
     return ImportResult{std::move(module), {}, attempt->getExternalFiles(), attempt->getMissingFiles()};

@@ -135,6 +135,40 @@ OnnxNode::getIntsAttrOrInput(llvm::StringRef name, unsigned index, int64_t input
 // Building
 //===----------------------------------------------------------------------===//
 
+/// Which bound is too large for operands of an elementwise operation, and which one they allow. Empty if no bound is to
+/// blame.
+static std::string describeBoundConflict(mlir::Operation *op, const Bounds &bounds) {
+  if (!op->hasTrait<dovetail::Elementwise>())
+    return "";
+  for (mlir::Value bounded : op->getOperands())
+    for (auto [dim, count] : llvm::enumerate(bounds.get(bounded))) {
+      auto length = llvm::dyn_cast_if_present<mlir::BlockArgument>(count);
+      auto name = length ? llvm::dyn_cast<mlir::NameLoc>(length.getLoc()) : mlir::NameLoc();
+      if (!name)
+        continue;
+      // Dimensions are counted from the last one on where operands broadcast.
+      auto shape = llvm::cast<mlir::RankedTensorType>(bounded.getType()).getShape();
+      size_t fromEnd = shape.size() - dim;
+      for (mlir::Value other : op->getOperands()) {
+        auto otherShape = llvm::cast<mlir::RankedTensorType>(other.getType()).getShape();
+        int64_t bound = shape[dim], extent = otherShape.size() < fromEnd ? 1 : otherShape[otherShape.size() - fromEnd];
+        if (extent == 1 || extent >= bound)
+          continue;
+        std::string length = name.getName().str();
+        llvm::ArrayRef<mlir::Value> otherCounts = bounds.get(other);
+        bool isBounded = !otherCounts.empty() && otherCounts[otherShape.size() - fromEnd];
+        std::string option = length.find(':') != std::string::npos ? "--shape with" : "--dim " + length + "=";
+        return "with --bound " + length + "=" + std::to_string(bound) + " dimension " + std::to_string(dim) +
+               " of an operand has extent " + std::to_string(bound) + ", but another operand has " +
+               std::to_string(extent) + " there; pass " +
+               (isBounded ? "--bound " + length + "=" + std::to_string(extent) + " or less"
+                          : option + (option.back() == '=' ? "" : " extent ") + std::to_string(extent) +
+                                " instead, which is the only extent that fits");
+      }
+    }
+  return "";
+}
+
 mlir::Value OnnxNode::finish(mlir::OperationState &state) {
   mlir::Operation *op = context.builder.create(state);
   std::string message;
@@ -162,8 +196,13 @@ mlir::Value OnnxNode::finish(mlir::OperationState &state) {
     return succeeded(mlir::verify(op));
   }();
   if (!isValid) {
+    std::string ofBound = describeBoundConflict(op, context.bounds);
     op->erase();
-    (void)invalid(message);
+    if (ofBound.empty())
+      (void)invalid(message);
+    else
+      context.reporter.error(ImportError::Usage, context.loc)
+          << "node '" << context.name << "' (" << proto.op_type() << "): " << ofBound;
     return {};
   }
   return fold(op);

@@ -85,8 +85,12 @@ static llvm::LogicalResult importTrainingBatchNorm(OnnxNode &node) {
 }
 
 static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
-  if (node.getInt("training_mode", 0) != 0)
+  if (node.getInt("training_mode", 0) != 0) {
+    mlir::emitWarning(node.getLoc()) << "BatchNormalization is in training mode: it normalises with the mean and "
+                                        "variance of each input, not with those of the training; for inference call "
+                                        "model.eval() before the export";
     return importTrainingBatchNorm(node);
+  }
   for (unsigned i = 1; i < 5; ++i)
     if (node.isResultUsed(i))
       return node.unsupported("running statistics are not computed without training_mode");
