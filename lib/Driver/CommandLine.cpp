@@ -147,6 +147,8 @@ llvm::FailureOr<CompileOptions> dovetail::parseOptions(llvm::ArrayRef<std::strin
   app.set_help_flag();
   CompileArguments texts;
   addCompileOptions(app, texts);
+  if (std::string message = tools::describeMissingValue(app, arguments.vec()); !message.empty())
+    return diagnostics.error(ExitCode::Usage, message);
   // The parser takes them from the back.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

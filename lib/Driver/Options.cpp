@@ -149,6 +149,16 @@ LogicalResult OptionParser::parseMesh(StringRef text) {
   return llvm::success();
 }
 
+/// Other notations for a dimension that is not split.
+static bool isMeantUnsplit(StringRef entry) {
+  return llvm::is_contained({"", "-", "*", ":", ".", "?", "0", "1"}, entry) || entry.equals_insensitive("none");
+}
+
+/// The entries of a sharding with '_' in place of what is meant by it.
+static std::string fixUnsplit(llvm::ArrayRef<StringRef> entries) {
+  return llvm::join(llvm::map_range(entries, [](StringRef entry) { return isMeantUnsplit(entry) ? "_" : entry; }), ",");
+}
+
 LogicalResult OptionParser::parseShard(StringRef text) {
   std::string option = ("--shard " + text).str();
   // Names of tensors may contain '=', entries may not.
@@ -166,6 +176,9 @@ LogicalResult OptionParser::parseShard(StringRef text) {
     std::vector<std::string> &axes = request.dims.emplace_back();
     if (entry == "_")
       continue;
+    if (isMeantUnsplit(entry))
+      return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry +
+                   "'; write '_' for a dimension that stays whole: --shard " + name + "=" + fixUnsplit(entries));
     SmallVector<StringRef> names;
     entry.split(names, '+');
     for (StringRef axis : names) {
@@ -328,7 +341,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   if (!hasArchs && arguments.arch)
     return usage("'--arch " + *arguments.arch + "': target '" + arguments.target + "' has CPUs; pass --cpu");
   if (arguments.cpu && !isKnownCpu(*arguments.cpu))
-    return usage("'--cpu " + *arguments.cpu + "': this CPU is not known; there are " + listCpus());
+    return usage("'--cpu " + *arguments.cpu + "': there is no such CPU" + adviseCpu(*arguments.cpu));
   if (absl::StatusOr<runtime::CpuLevel> limit = runtime::maxCpuLevel(); !hasArchs && !limit.ok())
     return usage(std::string(limit.status().message()));
   options.codeGen.cpu = arguments.cpu.value_or("native");

@@ -257,6 +257,21 @@ bool tools::isSameFile(const std::string &a, const std::string &b) {
   return canonical(a) == canonical(b);
 }
 
+/// The files that an input's specification may name: names of inputs may contain '=', and '@' may be left out.
+static std::vector<std::string> possibleFiles(const std::string &spec) {
+  std::vector<std::string> files;
+  for (size_t begin = 0; begin <= spec.size(); begin = spec.find('=', begin) + 1) {
+    std::string file = spec.substr(begin);
+    if (!file.empty() && file.front() == '@')
+      file.erase(0, 1);
+    if (!file.empty())
+      files.push_back(std::move(file));
+    if (spec.find('=', begin) == std::string::npos)
+      break;
+  }
+  return files;
+}
+
 absl::Status tools::checkOutputs(const RunArguments &arguments, const std::vector<std::string> &outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     auto fail = [&](absl::string_view what) {
@@ -266,8 +281,9 @@ absl::Status tools::checkOutputs(const RunArguments &arguments, const std::vecto
     if (isSameFile(outputs[i], arguments.artifact))
       return fail("the program that runs");
     for (const std::string &spec : arguments.inputs)
-      if (size_t file = spec.find('@'); file != std::string::npos && isSameFile(outputs[i], spec.substr(file + 1)))
-        return fail(absl::StrCat("the input ", spec));
+      for (const std::string &file : possibleFiles(spec))
+        if (isSameFile(outputs[i], file))
+          return fail(absl::StrCat("the input ", spec));
     for (size_t j = 0; j < i; ++j)
       if (isSameFile(outputs[i], outputs[j]))
         return fail("another output");

@@ -82,14 +82,38 @@ const PortInfo *findInput(const runtime::Plan &plan, const std::string &name) {
   return nullptr;
 }
 
-/// Where the name of an input ends that files are given to, with or without '@'; npos if none does.
+/// Whether a value without '@' is a file or a pattern: one that is there, or has an extension that files have.
+bool isFile(const std::string &value) {
+  struct stat info;
+  return absl::EndsWith(value, ".npy") || absl::EndsWith(value, ".npz") || absl::EndsWith(value, ".raw") ||
+         isPattern(value) || (!value.empty() && ::stat(value.c_str(), &info) == 0);
+}
+
+/// Where the name of an input ends that files are given to, with or without '@'; npos if none does. Of several places
+/// the one behind the name of an input is meant.
 size_t findFile(const runtime::Plan &plan, const std::string &text) {
   if (size_t file = text.rfind("=@"); file != std::string::npos)
     return file;
-  for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
-    if (findInput(plan, text.substr(0, at)) && isPattern(text.substr(at + 1)))
+  size_t last = std::string::npos;
+  for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
+    if (absl::StartsWith(text.substr(at), "=random:") || !isFile(text.substr(at + 1)))
+      continue;
+    if (findInput(plan, text.substr(0, at)))
       return at;
-  return std::string::npos;
+    last = at;
+  }
+  return last;
+}
+
+/// Says what to write in place of `text`, which is no input.
+absl::Status describeSpec(const runtime::Plan &plan, const std::string &text) {
+  std::string name = plan.inputs.empty() ? "NAME" : plan.inputs.front().name;
+  if (isFile(text))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--input ", text, ": no input is named; write --input ", name, "=", text));
+  return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": there is no such file; write --input ", name,
+                                                 "=FILE.npy, with .npz or .raw if it is such a file, or --input ", name,
+                                                 "=random:0"));
 }
 
 absl::StatusOr<InputSpec> parseSpec(const runtime::Plan &plan, const std::string &text) {
@@ -98,9 +122,10 @@ absl::StatusOr<InputSpec> parseSpec(const runtime::Plan &plan, const std::string
   // Names may contain '=', values cannot begin in another way.
   size_t file = findFile(plan, text), random = text.rfind("=random:");
   size_t split = file != std::string::npos ? file : random;
+  if (split == std::string::npos && absl::EndsWith(text, ".npz"))
+    return InputSpec{InputSpec::WholeNpz, text, "", text};
   if (split == std::string::npos || split == 0)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--input ", text, ": write NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz, NAME=@FILE.raw or NAME=random:SEED"));
+    return describeSpec(plan, text);
   InputSpec spec{InputSpec::Random, text, text.substr(0, split), ""};
   if (split == file) {
     spec.path = text.substr(split + (text[split + 1] == '@' ? 2 : 1));
@@ -258,7 +283,7 @@ absl::StatusOr<std::vector<T>> collect(const runtime::Plan &plan, const std::vec
     auto seeded = random.find(port.name);
     if (it == given.end() && seeded == random.end() && !randomDefault)
       return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' ", formatPort(plan, port),
-                                                     " is not given; add --input ", port.name, "=@FILE.npy or --input ",
+                                                     " is not given; add --input ", port.name, "=FILE.npy or --input ",
                                                      port.name, "=random:0"));
     uint64_t own = seeded != random.end() ? seeded->second : seed + inputs.size();
     inputs.push_back(it == given.end() ? ways.makeRandom(port, own) : std::move(it->second));

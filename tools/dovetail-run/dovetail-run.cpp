@@ -43,6 +43,10 @@ int main(int argc, char **argv) {
   tools::addInspectCommand(app, exitCode);
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
+  if (std::string message = tools::describeMissingValue(app, argc, argv); !message.empty()) {
+    std::fprintf(stderr, "dovetail-run: error: %s\n", message.c_str());
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

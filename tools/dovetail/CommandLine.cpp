@@ -14,6 +14,7 @@
 #include "Facts.h"
 #include "dovetail/compiler.h"
 
+#include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/Driver/ExitCode.h"
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/HostFeatures.h"
@@ -33,6 +34,12 @@ static constexpr char kFooter[] = R"(Exit codes:
 
 `dovetail COMMAND --help` shows the options of a command, with examples.)";
 
+[[noreturn]] static void printCpus() {
+  for (const std::string &name : listCpus())
+    llvm::outs() << name << "\n";
+  throw CLI::Success();
+}
+
 /// Reports results that did not arrive: nothing is lost silently, nor by LLVM's abort.
 static absl::Status finishOutput() {
   llvm::outs().flush();
@@ -44,6 +51,10 @@ static absl::Status finishOutput() {
 }
 
 int dovetail::carryOut(CLI::App &app, int argc, char **argv, int &exitCode, llvm::raw_ostream &err) {
+  if (std::string message = tools::describeMissingValue(app, argc, argv); !message.empty()) {
+    err << "dovetail: error: " << message << "\n";
+    return static_cast<int>(ExitCode::Usage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -80,6 +91,8 @@ int dovetail_main(int argc, char **argv) {
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
   addCalibrateCommand(app, exitCode);
+  // Names of CPUs are the code generator's, which only this library has.
+  app.add_flag_callback("--list-cpus", [] { printCpus(); }, "Print the names that --cpu takes, one a line.");
   exitCode = carryOut(app, argc, argv, exitCode, llvm::errs());
   if (absl::Status status = finishOutput(); !status.ok()) {
     llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";

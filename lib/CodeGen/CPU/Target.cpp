@@ -13,8 +13,10 @@
 #include "Target.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/Text/Suggestion.h"
 #include "dovetail/runtime/HostFeatures.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -58,13 +60,20 @@ bool dovetail::isKnownCpu(StringRef cpu) {
   return subtarget && subtarget->isCPUStringValid(cpu) && has64Bits(cpu);
 }
 
-std::string dovetail::listCpus() {
-  std::string list = "native";
+std::vector<std::string> dovetail::listCpus() {
+  std::vector<std::string> names = {"native"};
   if (std::unique_ptr<llvm::MCSubtargetInfo> subtarget = getSubtarget("generic", ""))
     for (const llvm::SubtargetSubTypeKV &cpu : subtarget->getAllProcessorDescriptions())
       if (StringRef name(cpu.Key); has64Bits(name))
-        list += ", " + name.str();
-  return list;
+        names.push_back(name.str());
+  return names;
+}
+
+std::string dovetail::adviseCpu(StringRef cpu) {
+  std::vector<std::string> near = text::nearest(cpu.str(), listCpus(), 3);
+  std::string advice = near.empty() ? "; pass native, x86-64-v2, x86-64-v3, x86-64-v4 or a name such as haswell"
+                                    : "; did you mean '" + llvm::join(near, "', '") + "'?";
+  return advice + (near.empty() ? "; " : " ") + "`dovetail --list-cpus` prints all names";
 }
 
 /// The features of `subtarget` that generated code may use: all for which LLVM selects instructions unasked. One that
@@ -112,7 +121,7 @@ FailureOr<CpuMachine> dovetail::createCpuMachine(Location location, StringRef cp
   if (!target)
     return emitError(location, "this build of LLVM cannot generate code for x86-64");
   if (!isKnownCpu(cpu))
-    return emitError(location) << "CPU '" << cpu << "' is not known; there are " << listCpus();
+    return emitError(location) << "CPU '" << cpu << "' is not known" << adviseCpu(cpu);
   if (absl::StatusOr<runtime::CpuLevel> limit = runtime::maxCpuLevel(); cpu == "native" && !limit.ok())
     return emitError(location, std::string(limit.status().message()));
   CpuMachine result;

@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements suggest.
+// Implements suggest and nearest.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Text/Suggestion.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace dovetail;
 
@@ -47,6 +48,25 @@ size_t text::editDistance(std::string_view a, std::string_view b, size_t limit) 
     std::swap(last, next);
   }
   return std::min(last[b.size()], limit);
+}
+
+std::vector<std::string> text::nearest(std::string_view word, const std::vector<std::string> &names, size_t count) {
+  std::vector<std::pair<size_t, std::string>> found;
+  if (word.empty() || word.size() > maxLetters)
+    return {};
+  size_t limit = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string &name : names) {
+    // A beginning is as good as a letter that differs.
+    bool begins = name.size() > word.size() && editDistance(word, name.substr(0, word.size()), 1) == 0;
+    if (size_t distance = begins ? 1 : editDistance(word, name, limit); distance < limit)
+      found.emplace_back(distance, name);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  found.resize(std::min(found.size(), count));
+  std::vector<std::string> nearest;
+  for (auto &[distance, name] : found)
+    nearest.push_back(std::move(name));
+  return nearest;
 }
 
 std::string text::suggest(std::string_view word, const std::vector<std::string> &names) {

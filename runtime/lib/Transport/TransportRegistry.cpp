@@ -11,6 +11,7 @@
 #include "../Plugin/PluginLibrary.h"
 #include "message/ProcessGroup.h"
 
+#include "dovetail/Text/Suggestion.h"
 #include "dovetail/runtime/Device.h"
 
 #include "absl/strings/str_join.h"
@@ -41,12 +42,25 @@ std::string namesOf(const std::vector<TransportInfo> &transports) {
   return absl::StrJoin(transports, ", ", [](std::string *out, const TransportInfo &info) { *out += info.name; });
 }
 
+/// The names of all transports that are there.
+std::vector<std::string> knownNames() {
+  std::vector<std::string> names;
+  for (const TransportInfo &info : listTransports())
+    names.push_back(info.name);
+  return names;
+}
+
 absl::StatusOr<TransportEntry> find(const std::string &name) {
   for (TransportEntry &entry : ownTransports())
     if (entry.info.name == name)
       return std::move(entry);
   bool isName = !name.empty() && name.find('/') == std::string::npos;
   absl::StatusOr<const TransportPlugin *> plugin = isName ? open(name) : absl::NotFoundError("it is not a name");
+  // A slip of the pen needs no advice about plug-ins.
+  if (absl::IsNotFound(plugin.status()))
+    if (std::string meant = dovetail::text::suggest(name, knownNames()); !meant.empty())
+      return absl::InvalidArgumentError(absl::StrCat("there is no transport '", name, "' to connect ranks with", meant,
+                                                     " `dovetail devices` lists those that are there"));
   if (absl::IsNotFound(plugin.status()))
     return absl::InvalidArgumentError(absl::StrCat("there is no transport '", name, "' to connect ranks with, but ",
                                                    namesOf(listTransports()), ": ", plugin.status().message(),

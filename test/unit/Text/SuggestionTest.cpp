@@ -39,6 +39,15 @@ TEST(SuggestionTest, TheNearestNameIsMeant) {
   EXPECT_EQ(suggest("xa", {"xb", "xc"}), "; did you mean 'xb'?");
 }
 
+TEST(SuggestionTest, SeveralAreNear) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(nearest("skylak", {"haswell", "skylake-avx512", "skylake"}, 3), (Names{"skylake-avx512", "skylake"}));
+  EXPECT_EQ(nearest("znver", {"znver1", "znver2", "znver3", "znver4"}, 3), (Names{"znver1", "znver2", "znver3"}));
+  EXPECT_EQ(nearest("haswel", {"broadwell", "haswell"}, 3), (Names{"haswell"}));
+  EXPECT_EQ(nearest("pentium", {"haswell", "znver4"}, 3), Names{});
+  EXPECT_EQ(nearest("", {"haswell"}, 3), Names{});
+}
+
 TEST(SuggestionTest, NothingIsSaidOfOthers) {
   EXPECT_EQ(suggest("image", {}), "");
   EXPECT_EQ(suggest("image", {"weights", "state"}), "");

@@ -32,8 +32,11 @@ std::vector<std::string> getCpuFeatures(llvm::StringRef cpu);
 /// True, after no message, if `cpu` is a name that `compileCpuKernels` accepts.
 bool isKnownCpu(llvm::StringRef cpu);
 
-/// Those names, as in messages: `native, x86-64, ...`.
-std::string listCpus();
+/// Those names.
+std::vector<std::string> listCpus();
+
+/// For messages about a name that is not known: `; did you mean ...`, and the option that prints all names.
+std::string adviseCpu(llvm::StringRef cpu);
 
 } // namespace dovetail
 

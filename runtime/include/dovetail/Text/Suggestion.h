@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares suggest, which finds the name that a user probably meant. The compiler and the runtime share it.
+// Declares suggest and nearest, which find the names that a user probably meant. The compiler and the runtime share it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,9 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit);
 /// `; did you mean 'image'?` with the one of `names` that is nearest to `word`, the first of several. Empty if more
 /// than a third of the letters differ.
 std::string suggest(std::string_view word, const std::vector<std::string> &names);
+
+/// At most `count` of `names` that are as near to `word` as `suggest` demands, or begin with it, nearest first.
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string> &names, size_t count);
 
 } // namespace dovetail::text
 

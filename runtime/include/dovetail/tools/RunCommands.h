@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -41,6 +42,11 @@ absl::Status inspectArtifact(const std::string &path, bool json, int threads, st
 
 /// What is wrong with the arguments of `command`, without a hint where to read on.
 std::string describeParseError(const CLI::ParseError &error, const CLI::App &command);
+/// Which option among `arguments` of `command` has the next option in place of a value, and how it is written; empty
+/// if none has. The parser would take that option for the value.
+std::string describeMissingValue(const CLI::App &command, const std::vector<std::string> &arguments);
+/// The same of the command line `argv` of `app`, before it is parsed, and where to read on.
+std::string describeMissingValue(const CLI::App &app, int argc, char **argv);
 /// Whether `argv`, which `app` has parsed, begins with a command that there is not. It may ask for help all the same.
 bool namesUnknownCommand(const CLI::App &app, int argc, char **argv);
 /// What is wrong with the command line `argv` of `app`, what was probably meant, and where to read on.
