@@ -280,27 +280,33 @@ absl::Status BenchCommand::run() {
 }
 
 void tools::addBenchCommand(CLI::App &app, int &exitCode) {
-  CLI::App *command = app.add_subcommand(
-      "bench", "Measure how long a compiled program takes, from inputs in place to the last rank's last step");
+  CLI::App *command =
+      app.add_subcommand("bench", "Measure the time from inputs in place to the end of the last rank's last step");
   auto state = std::make_shared<BenchCommand>();
   addRunOptions(*command, state->arguments);
-  command->add_option("--iterations", state->iterations, "Runs that are measured")
+  command->get_option("--input")->description(
+      "An input: NAME=FILE.npy, NAME=FILE.npz, NAME=FILE.raw, NAME=random:SEED, or FILE.npz for all inputs. Default: "
+      "random.");
+  command->add_option("--iterations", state->iterations, "Number of measured runs.")
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--warmup", state->warmup, "Runs before that")->type_name("N")->capture_default_str();
+  command->add_option("--warmup", state->warmup, "Number of runs before the measured ones.")
+      ->type_name("N")
+      ->capture_default_str();
   command
-      ->add_option(
-          "--trace", state->trace,
-          "Write when steps and exchanges ran in the last run, those of loops in the last iteration (Perfetto, Chrome)")
+      ->add_option("--trace", state->trace,
+                   "Write when steps and exchanges ran in the last run, for Perfetto or Chrome. Default: no trace.")
       ->type_name("FILE.json");
-  command->add_flag("--json", state->json, "Print JSON");
-  command->add_flag("--steps", state->steps,
-                    "With --json: the least time of each step on each rank, and of all ranks together");
-  command->footer("Inputs that are not given are random.\n\nExamples:\n"
+  command->add_flag("--json", state->json, "Print JSON.");
+  command
+      ->add_flag("--steps", state->steps,
+                 "With --json: the least time of each step, on each rank and on all ranks together.")
+      ->group(expertGroup);
+  command->footer("Examples:\n"
                   "  " +
                   app.get_name() +
                   " bench unet.dvt --threads 4\n"
                   "  " +
-                  app.get_name() + " bench unet.dvt --input image=@image.npy --iterations 100 --json");
+                  app.get_name() + " bench unet.dvt --input image=image.npy --iterations 100 --json");
   setAction(app, *command, exitCode, [state] { return state->run(); });
 }

@@ -45,45 +45,50 @@ CLI::Option *tools::addRepeatable(CLI::App &command, const std::string &name, st
   return command.add_option(name, values, description)->expected(1)->take_all()->allow_extra_args(false);
 }
 
+/// The heading of options for ranks that are processes.
+static constexpr char processGroup[] = "Options of ranks that are processes";
+
 void tools::addRunOptions(CLI::App &command, RunArguments &arguments) {
   command.add_option("artifact", arguments.artifact, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
-  addRepeatable(
-      command, "--input,-i", arguments.inputs,
-      "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz for all of its arrays (not compressed if ranks are "
-      "processes), NAME=@FILE.raw (elements alone, row-major), or NAME=random:SEED; in `run` a file for each step, "
-      "NAME=FOLDER/*.npy, or an array with "
-      "one dimension more, whose first is that of steps")
+  addRepeatable(command, "--input,-i", arguments.inputs,
+                "An input: NAME=FILE.npy, .npz or .raw, NAME=random:SEED, NAME='FOLDER/*.npy' for steps, or FILE.npz "
+                "for all inputs. No default.")
       ->type_name("SPEC");
   command
       .add_option("--threads", arguments.threads,
-                  "Threads of this process, divided among its ranks (each has one at least)")
+                  "Threads of this process, divided among its ranks; each rank has at least one.")
       ->type_name("N")
       ->capture_default_str();
-  command.add_flag("--pin", arguments.pin,
-                   "Let each thread of the ranks stay on a processor of its own, of those that this process may use");
   command
-      .add_option(
-          "--comm", arguments.communicator,
-          "How ranks communicate: local (threads of this process), mpi (each process that mpirun or srun starts is a "
-          "rank), nccl (each process is a rank with a GPU), or another transport that `devices` lists. Default: local; "
-          "in one of several processes of mpirun or torchrun nccl for GPUs, and of mpirun mpi for CPUs")
+      .add_option("--comm", arguments.communicator,
+                  "How ranks communicate: local (threads), mpi, nccl, or another transport that `devices` lists. "
+                  "Default: fits the launcher.")
       ->type_name("NAME");
-  command.add_option("--device", arguments.device, "The device for this process's ranks; by default they take turns")
-      ->type_name("N");
-  command.add_option("--rank", arguments.rank, "Which rank this process is, unless torchrun, srun or mpirun say so")
-      ->type_name("N");
-  command.add_option("--world", arguments.world, "How many ranks there are, with --rank")->type_name("N");
-  command.add_option("--address", arguments.address, "Where all ranks find rank 0: its machine, and a free port there")
-      ->type_name("HOST[:PORT]");
-  command
-      .add_option(
-          "--timeout", arguments.timeout,
-          "Give up when a rank makes no progress for this many seconds, so that no step, and on devices nothing "
-          "that is recorded, may take longer")
+  command.add_option("--timeout", arguments.timeout, "Seconds without progress of a rank after which the run fails.")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command.add_flag("--autotune", arguments.autotune,
-                   "Measure the algorithms of a device's libraries first, and use the fastest");
+  command
+      .add_option("--device", arguments.device,
+                  "Device of this process's ranks, counted from 0. Default: ranks take turns.")
+      ->group(processGroup)
+      ->type_name("N");
+  command.add_option("--rank", arguments.rank, "Rank of this process, counted from 0. Default: as the launcher says.")
+      ->group(processGroup)
+      ->type_name("N");
+  command.add_option("--world", arguments.world, "Number of all ranks, with --rank. Default: as the launcher says.")
+      ->group(processGroup)
+      ->type_name("N");
+  command
+      .add_option("--address", arguments.address,
+                  "Machine of rank 0 and a free port there. Default: as the launcher says.")
+      ->group(processGroup)
+      ->type_name("HOST[:PORT]");
+  command.add_flag("--pin", arguments.pin, "Bind each thread of the ranks to a processor of its own.")
+      ->group(expertGroup);
+  command
+      .add_flag("--autotune", arguments.autotune,
+                "Measure the algorithms of a device's libraries first, and use the fastest ones.")
+      ->group(expertGroup);
   // For tests: a group without a name is not part of the help.
   command.add_option("--fill-memory", arguments.memoryFill, "What each byte of memory is before it is written to")
       ->group("")

@@ -165,9 +165,11 @@ void tools::addDevicesCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("devices", "List the devices and libraries that programs can use here");
   auto json = std::make_shared<bool>(false);
   auto target = std::make_shared<std::string>();
-  command->add_option("--target", *target,
-                      "Those for programs of this target only, such as cpu or cuda; an error if there are none");
-  command->add_flag("--json", *json, "Print JSON");
+  command
+      ->add_option("--target", *target,
+                   "List devices for programs of this target only, such as cpu or cuda. Default: all targets.")
+      ->type_name("NAME");
+  command->add_flag("--json", *json, "Print JSON.");
   command->footer("Examples:\n"
                   "  " +
                   app.get_name() +

@@ -466,10 +466,10 @@ void tools::addInspectCommand(CLI::App &app, int &exitCode) {
   auto json = std::make_shared<bool>(false);
   auto threads = std::make_shared<int>(1);
   command->add_option("artifact", *path, "Compiled program (.dvt)")->required()->type_name("ARTIFACT");
-  command->add_option("--threads", *threads, "Threads of each rank: library calls take scratch memory for each")
+  command->add_option("--threads", *threads, "Threads of each rank, for the scratch memory of library calls.")
       ->capture_default_str()
       ->type_name("N");
-  command->add_flag("--json", *json, "Print JSON");
+  command->add_flag("--json", *json, "Print JSON.");
   command->footer("Examples:\n"
                   "  " +
                   app.get_name() +

@@ -258,36 +258,28 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
   auto state = std::make_shared<RunCommand>();
   addRunOptions(*command, state->arguments);
   addRepeatable(*command, "--output,-o", state->outputs,
-                "Where to write an output: NAME=FILE.npy, or by one process FILE.npz for all of them; in steps "
-                "NAME=FOLDER/{step}.npy, or {name} "
-                "for the name of the input's file; without any, a summary is printed")
+                "File for an output: NAME=FILE.npy, NAME=FOLDER/{step}.npy or {name} for steps, or FILE.npz for all. "
+                "Default: print a summary.")
       ->type_name("SPEC");
   command
-      ->add_option(
-          "--trace", state->trace,
-          "Write when steps and exchanges ran on each rank, those of loops in the last iteration (Perfetto, Chrome)")
-      ->type_name("FILE.json");
+      ->add_option("--steps", state->steps,
+                   "Number of steps, with outputs fed back or files for each. Default: as many as there are files.")
+      ->type_name("N");
+  command->add_flag("--resume", state->resume, "Continue behind the last step whose outputs are complete.");
   command
-      ->add_option("--warmup", state->warmup,
-                   "Runs before the one that counts, on NaN (integers: in reverse): what a device has recorded it then "
-                   "replays, and nothing may depend on what is in memory; a loop that data end may not end on these")
+      ->add_option("--trace", state->trace,
+                   "Write when steps and exchanges ran, for Perfetto or Chrome. Default: no trace.")
+      ->type_name("FILE.json");
+  command->add_flag("--timing", state->timing, "Print the time of each part of the work.");
+  command
+      ->add_option("--warmup", state->warmup, "Runs before the one that counts, on inputs of NaN (integers: reversed).")
+      ->group(expertGroup)
       ->type_name("N")
       ->capture_default_str();
-  command
-      ->add_option(
-          "--steps", state->steps,
-          "Run so many times: outputs that are fed back (`compile --feedback`) are inputs of the next step, and "
-          "inputs with a file for each step change; without, as many as there are files or parts of one")
-      ->type_name("N");
-  command->add_flag("--resume", state->resume,
-                    "Go on after the last step whose outputs are complete, as a file beside the first of them says, or "
-                    "with the first "
-                    "if there is none; the outputs are the same as if the run had not been interrupted");
-  command->add_flag("--timing", state->timing, "Say how long each part of the work took");
   command->footer("Examples:\n"
                   "  " +
                   app.get_name() +
-                  " run unet.dvt --input image=@image.npy --output mask=mask.npy\n"
+                  " run unet.dvt --input image=image.npy --output mask=mask.npy\n"
                   "  " +
                   app.get_name() +
                   " run unet.dvt --input image=random:0 --threads 4 --trace trace.json\n"
@@ -296,6 +288,6 @@ void tools::addRunCommand(CLI::App &app, int &exitCode) {
                   " run unet.dvt --input 'image=frames/*.npy' --output mask=masks/{name}.npy\n"
                   "  mpirun -n 4 " +
                   app.get_name() +
-                  " run weather.dvt --comm mpi --input now=@now.npy --steps 12 --output next=days/{step}.npy --resume");
+                  " run weather.dvt --comm mpi --input now=now.npy --steps 12 --output next=days/{step}.npy --resume");
   setAction(app, *command, exitCode, [state] { return state->run(); });
 }

@@ -77,7 +77,7 @@ nlohmann::json describe(const ProgramFacts &facts) {
 void tools::addVersionFlags(CLI::App &app, const ProgramFacts &facts) {
   // Evaluated before the version is printed.
   auto json = std::make_shared<bool>(false);
-  CLI::Option *format = app.add_flag("--json", *json, "With --version: print JSON");
+  CLI::Option *format = app.add_flag("--json", *json, "With --version: print JSON.");
   std::string name = app.get_name();
   CLI::Option *version = app.set_version_flag(
       "--version",
@@ -90,6 +90,6 @@ void tools::addVersionFlags(CLI::App &app, const ProgramFacts &facts) {
         text.pop_back();
         return text;
       },
-      "Print versions, targets and plug-ins");
+      "Print versions, targets and plug-ins.");
   format->needs(version);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Command lines: wrong ones get a sentence that says what to type."""
+"""Command lines: wrong ones get a sentence that says what to type, and help texts are short and name defaults."""
 
 import functools
 import re
@@ -60,6 +60,19 @@ def test_all_commands_are_known():
         text = call([tool(program), "--help"])[1]
         listed = re.findall(r"^  ([a-z]+) {2,}", text.split("Subcommands:")[1].split("Exit codes:")[0], re.M)
         assert listed == list(commands) or sorted(listed) == sorted(commands)
+
+
+@pytest.mark.parametrize("program, command", ALL)
+def test_help_is_short_and_names_defaults(program, command):
+    for names, value, text, _ in _options(program, command):
+        if "--help" in names:
+            continue
+        assert len(text.split()) <= 20, (names, text)
+        assert text.count(";") <= 1 and text.endswith("."), (names, text)
+        if value:
+            assert "=" in value.split()[-1] or re.search(r"\bdefault\b", text, re.I), (names, value, text)
+            # Checks that the parser appends say nothing to people.
+            assert "INT in" not in value, (names, value)
 
 
 @pytest.mark.parametrize("program, command", ALL)

@@ -94,21 +94,21 @@ llvm::LogicalResult CalibrateCommand::run(Diagnostics &diagnostics) {
 void dovetail::addCalibrateCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "calibrate", "Measure how fast this machine is, and write it to a file for `dovetail compile --cluster`");
-  command->footer(R"(Small programs are compiled and run, with one thread for each rank. Other work of the machine
-disturbs that, but what it slows down now and then only does not count.
+  command->footer(R"(The command compiles and runs small programs, with one thread a rank. It ignores measurements that
+other work of the machine slows down now and then, but other work all the time falsifies the file.
 
 Examples:
   dovetail calibrate
   dovetail calibrate -o machine.json --ranks 2)");
   auto state = std::make_shared<CalibrateCommand>();
-  command->add_option("-o,--output", state->output, "File to write")->type_name("FILE")->capture_default_str();
-  command->add_option("--ranks", state->ranks, "Ranks between which exchanges are measured, at most")
+  command->add_option("-o,--output", state->output, "File to write.")->type_name("FILE")->capture_default_str();
+  command->add_option("--ranks", state->ranks, "Largest number of ranks between which exchanges are measured.")
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--seconds", state->seconds, "How long to measure; compiling takes some seconds besides")
+  command->add_option("--seconds", state->seconds, "Time to measure in seconds; compiling takes some seconds more.")
       ->type_name("S")
       ->capture_default_str();
-  command->add_flag("--samples", state->samples, "Print each measurement, and what the file makes of it");
+  command->add_flag("--samples", state->samples, "Print each measurement, and its prediction from the file.");
   command->callback([state, &exitCode] {
     Progress::Shown progress;
     Diagnostics diagnostics(llvm::errs());

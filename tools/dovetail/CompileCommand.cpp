@@ -19,6 +19,7 @@
 #include "dovetail/Driver/Report.h"
 #include "dovetail/Driver/Summary.h"
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/tools/RunCommands.h"
 #include "dovetail/tools/Support.h"
 #include "dovetail/tools/TensorFile.h"
 #include "llvm/ADT/StringExtras.h"
@@ -224,21 +225,25 @@ void dovetail::addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt)")->required();
   command
       ->add_option("-o,--output", state->output,
-                   "Artifact to write; default: the model's name with .dvt, in this folder")
+                   "Artifact to write. Default: the model's name with .dvt, in the current folder.")
       ->type_name("FILE");
   addCompileOptions(*command, state->arguments);
-  command->add_option("--report", state->report, "Write what was decided, and what it costs, to a file")
+  command->add_option("--report", state->report, "Write the decisions and their costs to a file. Default: no report.")
       ->type_name("FILE.html|.json");
+  command->add_flag("--remarks", state->remarks, "Print what the compiler decided.");
+  command->add_flag("--timing", state->timing, "Print the time and the memory of each phase.");
+  command->add_flag("-q,--quiet", state->quiet, "Print errors and warnings only: neither progress nor a summary.");
   command
       ->add_option("--compile-to", state->compileTo,
-                   "Stop after a phase and print its result; the last one writes the artifact: " + listPhases())
+                   "Stop after a phase and print its result: " + listPhases() + ". Default: emit.")
+      ->group(tools::expertGroup)
       ->type_name("PHASE");
-  command->add_option("--dump-phases", state->dumpFolder, "Write the result of each phase to a folder")
+  command
+      ->add_option("--dump-phases", state->dumpFolder, "Write the result of each phase to a folder. Default: no files.")
+      ->group(tools::expertGroup)
       ->type_name("DIR");
-  command->add_flag("--print-constants", state->constants, "Print large constants, too");
-  command->add_flag("--timing", state->timing, "Print what each phase took");
-  command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
-  command->add_flag("-q,--quiet", state->quiet, "Print errors and warnings only: neither progress nor a summary");
+  command->add_flag("--print-constants", state->constants, "Print large constants in full in results of phases.")
+      ->group(tools::expertGroup);
   command->callback([state, &exitCode] {
     Progress::Shown progress(state->quiet);
     Diagnostics diagnostics(llvm::errs(), state->remarks);

@@ -73,7 +73,8 @@ LogicalResult InspectCommand::run(Diagnostics &diagnostics) {
 
 void dovetail::addInspectCommand(CLI::App &app, int &exitCode, CommandContext &context) {
   CLI::App *command = app.add_subcommand("inspect", "Show what is in a compiled program or in an ONNX model");
-  command->footer(R"(Of a model: inputs, dimensions whose extents you have to give, and tensors that --shard takes.
+  command->footer(
+      R"(For a model, the command lists inputs, dimensions without an extent, and tensors that --shard takes.
 
 Examples:
   dovetail inspect unet.onnx
@@ -82,11 +83,11 @@ Examples:
   dovetail inspect unet.dvt --json)");
   auto state = std::make_shared<InspectCommand>(context);
   command->add_option("file", state->path, "Compiled program (.dvt) or ONNX model (.onnx, .onnxtxt)")->required();
-  command->add_flag("--json", state->json, "Print all of it as JSON");
-  command->add_flag("--all", state->all, "List all tensors of a model, not only the first 20");
+  command->add_flag("--json", state->json, "Print everything as JSON.");
+  command->add_flag("--all", state->all, "List all tensors of a model instead of the first 20.");
   command
       ->add_option("--threads", state->threads,
-                   "Threads of each rank: library calls take scratch memory for each (compiled programs)")
+                   "Threads of each rank, for the scratch memory of library calls (compiled programs).")
       ->capture_default_str()
       ->type_name("N");
   addShapeOptions(*command, state->arguments);

@@ -141,9 +141,9 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
 
 void dovetail::addOperatorsCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "operators", "List the ONNX operators that are known, or what moves where inputs of a model are split");
+      "operators", "List the known ONNX operators, or what ranks exchange if inputs of a model are split");
   command->footer(
-      R"(What moves between ranks where a dimension is split in the middle, and the first node that causes it:
+      R"(What moves between ranks if a dimension is split in the middle, and the first node that causes it:
   nothing  ranks compute their parts
   halo     elements beyond the cuts
   order    elements that go to another rank, as a dimension is reversed, joined or repeated
@@ -158,7 +158,7 @@ Examples:
   dovetail operators unet.onnx --dim N=1)");
   auto state = std::make_shared<OperatorsCommand>();
   command->add_option("models", state->models, "ONNX models (.onnx, .onnxtxt)");
-  command->add_flag("--json", state->isJson, "Print JSON");
+  command->add_flag("--json", state->isJson, "Print JSON.");
   addShapeOptions(*command, state->arguments);
   command->callback([state, &exitCode] {
     Progress::Shown progress;

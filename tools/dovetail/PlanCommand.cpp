@@ -135,9 +135,9 @@ LogicalResult PlanCommand::run(Diagnostics &diagnostics) {
 }
 
 void dovetail::addPlanCommand(CLI::App &app, int &exitCode, CommandContext &context) {
-  CLI::App *command = app.add_subcommand("plan", "Predict how a model runs on a cluster, which need not be there");
-  command->footer(R"(Nothing is run, and files of external data may be missing: shapes say what weights take.
-The exit code is 6 if the memory of a rank does not suffice; all is printed and written then, too.
+  CLI::App *command = app.add_subcommand("plan", "Predict how a model runs on a cluster that need not be there");
+  command->footer(R"(The command runs nothing. Files of external data may be missing, because only shapes count.
+If the memory of a rank does not suffice, the exit code is 6, after the whole prediction.
 
 Examples:
   dovetail plan unet.onnx --mesh y=4 --shard image=_,_,y,_
@@ -148,15 +148,18 @@ Examples:
   addCompileOptions(*command, state->arguments);
   command
       ->add_option("--threads", state->threads,
-                   "Threads of each rank on CPUs: library calls take scratch memory for each")
+                   "Threads of each rank on CPUs, for the scratch memory of library calls.")
       ->capture_default_str()
       ->type_name("N");
   command
-      ->add_option("--json", state->json, "Write all that is predicted to a file; '-' prints it in place of the text")
+      ->add_option("--json", state->json,
+                   "Write the whole prediction to a file; '-' prints it instead of the text. Default: no file.")
       ->type_name("FILE");
-  command->add_option("--trace", state->trace, "Write the simulated run as a trace for Perfetto")->type_name("FILE");
-  command->add_option("--report", state->report, "Write a page with pictures")->type_name("FILE.html");
-  command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
+  command->add_option("--trace", state->trace, "Write the simulated run to a file for Perfetto. Default: no file.")
+      ->type_name("FILE");
+  command->add_option("--report", state->report, "Write a page with pictures to a file. Default: no file.")
+      ->type_name("FILE.html");
+  command->add_flag("--remarks", state->remarks, "Print what the compiler decided.");
   command->callback([state, &exitCode, &context] {
     Progress::Shown progress(/*isQuiet=*/!context.showsProgress);
     Diagnostics diagnostics(context.err, state->remarks);

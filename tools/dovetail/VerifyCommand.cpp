@@ -220,13 +220,13 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
 
 void dovetail::addVerifyCommand(CLI::App &app, int &exitCode, CommandContext &context) {
   CLI::App *command = app.add_subcommand("verify", "Compare a model's outputs with those of one rank, or with files");
-  command->footer(R"(Outputs may differ by 1e-4 of their largest magnitude; the exit code is 1 if one differs by more.
+  command->footer(R"(Outputs may differ by 1e-4 of their largest magnitude. If one differs by more, the exit code is 1.
 
 Examples:
   dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_
   dovetail verify unet.onnx --mesh y=3 --shard image=_,_,y,_ --per-op
-  dovetail verify unet.onnx --mesh y=2 --shard image=_,_,y,_ --input image=@picture.npy
-  dovetail verify unet.dvt --input image=@picture.npy --expect mask=from_torch.npy)");
+  dovetail verify unet.onnx --mesh y=2 --shard image=_,_,y,_ --input image=picture.npy
+  dovetail verify unet.dvt --input image=picture.npy --expect mask=from_torch.npy)");
   auto state = std::make_shared<VerifyCommand>(context);
   command->add_option("model", state->model, "ONNX model (.onnx, .onnxtxt), or with --expect a compiled program (.dvt)")
       ->required();
@@ -234,25 +234,28 @@ Examples:
   for (const CLI::Option *option : command->get_options())
     if (!option->get_lnames().empty() && option->get_name() != "--help")
       state->compileOptions.push_back(option);
-  command->add_flag(
-      "--per-op", state->perOp,
-      "Compare every value as well, but for those within loops that are repeated, and name the first that differs");
+  command->add_flag("--per-op", state->perOp,
+                    "Also compare every intermediate tensor outside of loops, and name the first one that differs.");
   tools::addRepeatable(
       *command, "--input,-i", state->inputs,
-      "An input: NAME=@FILE.npy, NAME=@FILE.npz, @FILE.npz, NAME=@FILE.raw or NAME=random:SEED; random if "
-      "not given")
+      "An input: NAME=FILE.npy, NAME=FILE.npz, FILE.npz for all inputs, NAME=FILE.raw or NAME=random:SEED. Default: "
+      "random.")
       ->type_name("SPEC");
   tools::addRepeatable(*command, "--expect", state->expected,
-                       "File with an output to compare with, in place of the model on one rank: NAME=FILE.npy, "
-                       "NAME=FILE.npz, FILE.npz, or FILE.npy if there is one output")
+                       "File to compare an output with: NAME=FILE.npy, NAME=FILE.npz or FILE.npz. Default: the model "
+                       "on one rank.")
       ->type_name("NAME=FILE");
-  command->add_option("--json", state->json, "Write all comparisons to a file; '-' prints them in place of the text")
+  command
+      ->add_option("--json", state->json,
+                   "Write all comparisons to a file; '-' prints them instead of the text. Default: no file.")
       ->type_name("FILE");
-  command->add_option("--seed", state->seed, "Seed of random inputs")->type_name("N");
-  command->add_option("--threads", state->threads, "Threads in all, divided among the ranks (each has one at least)")
+  command->add_option("--seed", state->seed, "Seed of random inputs.")->type_name("N")->capture_default_str();
+  command
+      ->add_option("--threads", state->threads,
+                   "Number of threads in all, divided among the ranks; each rank has at least one.")
       ->type_name("N")
       ->capture_default_str();
-  command->add_flag("--remarks", state->remarks, "Say what the compiler decided");
+  command->add_flag("--remarks", state->remarks, "Print what the compiler decided.");
   command->callback([state, &exitCode, &context] {
     Progress::Shown progress(/*isQuiet=*/!context.showsProgress);
     Diagnostics diagnostics(context.err, state->remarks);

@@ -26,6 +26,9 @@ class ParseError;
 
 namespace dovetail::tools {
 
+/// The heading, in a command's help, of options that a first use does not need.
+inline constexpr char expertGroup[] = "Expert options";
+
 /// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`. Results go to
 /// the standard output, messages to the standard error, beginning with the name of `app`.
 void addRunCommand(CLI::App &app, int &exitCode);
