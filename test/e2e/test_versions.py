@@ -137,9 +137,10 @@ def test_two_versions_in_one_process(artifact, tmp_path, version, found, file):
     code = f"import ctypes; ctypes.CDLL({str(other)!r}, ctypes.RTLD_GLOBAL)\n" + LOAD.format(path=str(artifact))
     code, output, messages = _python(code)
     assert code == 0, messages
+    library = f"libdovetail.so.{_version().rpartition('.')[0]}"
     assert output == (
         f"{INCOMPATIBLE} this process has loaded {found} ('{other}') and Dovetail {_version()} "
-        f"('{build_dir() / 'lib/libdovetail.so'}'); load one version of the library only\n"
+        f"('{build_dir() / 'lib' / library}'); load one version of the library only\n"
     )
 
 

@@ -61,7 +61,7 @@ def main():
     dims = {"height": sum(ROWS), "width": WIDTH}
     split = {"mesh": {"y": len(ROWS)}, "shard": {"picture": "_,_,y,_"}, "sizes": {"picture:2": ROWS}}
     # Rows of equal numbers would take less time, so a plan would depart from these.
-    split["options"] = ["--follow", "100"]
+    split["follow"] = 100
     program = dovetail.compile(model, dims=dims, cpu=arguments.cpu, **split)
     whole = dovetail.compile(model, dims=dims, cpu=arguments.cpu)
 
