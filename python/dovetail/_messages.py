@@ -30,6 +30,7 @@ _VALUES = {
 _FLAGS = {
     "--no-libraries": "libraries=False",
     "--no-index-checks": "index_checks=False",
+    "--no-source-names": "source_names=False",
     "--remarks": "remarks=True",
     "--per-op": "per_op=True",
 }

@@ -129,8 +129,8 @@ def test_names_of_nodes_stay_keys(folder):
 
 
 def test_remarks(folder, tmp_path):
-    named = compile_model(folder, "named", "--remarks", output="remarks")
-    plain = compile_model(folder, "plain", "--remarks", output="remarks")
+    named = compile_model(folder, "named", "--remarks", "--quiet", output="remarks")
+    plain = compile_model(folder, "plain", "--remarks", "--quiet", output="remarks")
     assert "node 'body.0 (net.py:8)': " in named and "node 'node_" not in named
     assert "node 'node_conv2d': " in plain
     # All else is said alike.

@@ -128,7 +128,7 @@ def test_objectives(dovetail, model, x, y):
         np.testing.assert_allclose(dovetail.compile(model, **arguments, **named).run({"x": x})["y"], y, rtol=1e-5)
     assert dovetail.plan(model, cluster="h100", target="cuda", **arguments)["cluster"] == "h100"
     _fails(dovetail, 2, "^objective='speed': ", dovetail.compile, model, objective="speed", **arguments)
-    _fails(dovetail, 2, "^follow=: expected a number from 0 to 100", dovetail.compile, model, follow=101, **arguments)
+    _fails(dovetail, 2, "^follow=101: give a number from 0 to 100, in percent", dovetail.compile, model, follow=101, **arguments)
     _fails(dovetail, 2, "^memory='much': expected a size", dovetail.compile, model, memory="much", **arguments)
     _fails(dovetail, 2, "^cluster='h1': there is no such file", dovetail.compile, model, cluster="h1", **arguments)
     _fails(dovetail, 6, "fit", dovetail.compile, model, memory=100, **arguments)
@@ -253,5 +253,6 @@ def test_all_options_have_words(dovetail):
     # They are for experts, name files, or print.
     assert other == {
         *("--help", "--output", "--report", "--compile-to", "--dump-phases", "--print-constants", "--timing"),
+        "--quiet",
         *("--search-seconds", "--halos", "--channel-blocks", "--prepack", "--autotune", "--split-launches"),
     }
