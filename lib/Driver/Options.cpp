@@ -403,9 +403,10 @@ FailureOr<Cluster> dovetail::readCluster(StringRef fileOrName, Diagnostics &diag
                                                   llvm::join(Cluster::getBuiltInNames(), ", "));
   }
   if (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kMaxClusterFile)
-    return diagnostics.error(ExitCode::File, "'--cluster " + fileOrName +
-                                                 "': expected a JSON file that describes a cluster, as docs/cluster-files.md "
-                                                 "says");
+    return diagnostics.error(ExitCode::File,
+                             "'--cluster " + fileOrName +
+                                 "': expected a JSON file that describes a cluster, as docs/cluster-files.md "
+                                 "says");
   auto buffer = llvm::MemoryBuffer::getFile(fileOrName, /*IsText=*/true);
   if (!buffer)
     return diagnostics.error(ExitCode::File, "cannot read '" + fileOrName + "': " + buffer.getError().message());

@@ -131,7 +131,8 @@ struct ExchangeWork {
   int phases = 0;
 };
 
-/// The devices of ranks, in the order of ranks, and the links between them. Immutable. docs/cluster-files.md describes files.
+/// The devices of ranks, in the order of ranks, and the links between them. Immutable. docs/cluster-files.md describes
+/// files.
 class Cluster {
 public:
   /// `devices` are those of the first ranks, and of as many again where there are more ranks; `links` connect ever
