@@ -67,7 +67,7 @@ TEST_F(Registry, ListsItsOwnAndPlugins) {
 }
 
 TEST_F(Registry, UnknownNamesAreToldWhatThereIs) {
-  for (const char *name : {"pigeons", "", "../lib/libdovetail", "Local"}) {
+  for (const char *name : {"pigeons", "", "../lib/libdovetail"}) {
     absl::Status status = problem(name);
     EXPECT_EQ(runtime::exitCodeOf(status), 2) << status;
     EXPECT_THAT(std::string(status.message()),
@@ -75,6 +75,11 @@ TEST_F(Registry, UnknownNamesAreToldWhatThereIs) {
                       HasSubstr("stub"), Not(HasSubstr("sockets"))));
   }
   EXPECT_THAT(std::string(problem("pigeons").message()), HasSubstr("libdovetail_transport_pigeons.so"));
+  // A near name is answered by what was meant.
+  absl::Status near = problem("Local");
+  EXPECT_EQ(runtime::exitCodeOf(near), 2) << near;
+  EXPECT_THAT(std::string(near.message()),
+              AllOf(HasSubstr("there is no transport 'Local'"), HasSubstr("did you mean 'local'?")));
 }
 
 TEST_F(Registry, OtherKindsOfMemoryAreRefused) {
