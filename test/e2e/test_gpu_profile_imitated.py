@@ -2,6 +2,7 @@
 """`gpu-check run --profile ten-minutes` on the imitations of NVIDIA's driver and libraries, and where PyTorch is."""
 
 import json
+import re
 import shutil
 import signal
 import sys
@@ -175,7 +176,8 @@ def test_imitated_torch(with_torch, tmp_path):
         line = cells[cell]
         assert line["status"] == "ok" and line["ratio"] > 0 and line["autotuned"] is True, line
         assert line["upload_ms"] > 0 and line["ours_error"] < 1e-2 and "Dovetail" in line["libraries"]
-    assert "JAX is not here" in cells["resnet50", "JAX", "f32"]["message"]
+    # JAX is among the packages of tests, and sees no GPU on a machine that only imitates one.
+    assert re.search("JAX is not here|finds no GPU", cells["resnet50", "JAX", "f32"]["message"])
     assert {line["device_us"] for line in lines_of(result, "F", status="ok")} == {20.0}
     assert lines_of(result, "G", variant="f32-2-ranks")[0]["overlap"]["copies"] == 0
 
