@@ -299,9 +299,7 @@ void Compilation::compareDepartures(OwningOpRef<ModuleOp> before, std::vector<Di
   if (fits && seconds >= (1 - options.follow) * followedSeconds)
     return take();
   std::string gain = fits ? describeGain(seconds, followedSeconds) : describeShortage(seconds, followedSeconds);
-  auto format = [](const PredictedRun &run) {
-    return tools::formatBytes(static_cast<int64_t>(run.getReceivedBytes()));
-  };
+  auto format = [](const PredictedRun &run) { return tools::formatBytes(run.getReceivedBytes()); };
   setGain(*module, gain + "; ranks receive " + format(*departed) + ", and " + format(*followed) + " with --follow 100");
 }
 

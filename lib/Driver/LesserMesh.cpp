@@ -15,6 +15,7 @@
 #include "Expected.h"
 
 #include "dovetail/Driver/Prediction.h"
+#include "dovetail/tools/Support.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -44,7 +45,7 @@ std::string LesserMesh::describe(const layout::Mesh &own) const {
   std::vector<int> first(ranks.size());
   std::iota(first.begin(), first.end(), 0);
   if (ranks != first)
-    text += " and only the devices of ranks " + formatRanks(ranks) + " in the cluster's file";
+    text += " and only the devices of ranks " + tools::formatRanks(ranks) + " in the cluster's file";
   return text + ", and " + formatSeconds(ownSeconds) + " with '--mesh " + formatMesh(own) + "'";
 }
 

@@ -68,9 +68,7 @@ std::vector<std::string> dovetail::findNearSizes(Compilation &simplified, Compil
     }
     if (!best)
       continue;
-    auto getBytes = [](const PredictedRun &run) {
-      return tools::formatBytes(static_cast<int64_t>(run.getReceivedBytes()));
-    };
+    auto getBytes = [](const PredictedRun &run) { return tools::formatBytes(run.getReceivedBytes()); };
     auto getTime = [](const PredictedRun &run) { return formatSeconds(run.simulation.getSeconds()); };
     found.push_back("ranks receive " + getBytes(*own) + ", and " + getBytes(*best) + " with '" + option +
                     "' (predicted times " + getTime(*own) + " and " + getTime(*best) +

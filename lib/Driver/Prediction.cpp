@@ -35,12 +35,12 @@ int64_t PredictedRun::getMemory(int rank, size_t position) const {
   return use.statistics.totalBytes() - use.statistics.arenaBytes + use.aliveBytes[position];
 }
 
-double PredictedRun::getReceivedBytes() const {
+int64_t PredictedRun::getReceivedBytes() const {
   double bytes = 0;
   for (const PlanStep &step : work.steps)
     if (step.traffic)
       bytes += step.traffic->getBytes();
-  return bytes;
+  return static_cast<int64_t>(bytes);
 }
 
 size_t PredictedRun::getPeak(int rank) const {
@@ -186,5 +186,3 @@ std::string dovetail::formatSeconds(double seconds) {
                                           : std::pair(1e6, "us");
   return llvm::formatv("{0:f2} {1}", seconds * factor, unit).str();
 }
-
-std::string dovetail::formatRanks(ArrayRef<int> ranks) { return tools::formatRanks(ranks.vec()); }

@@ -77,7 +77,7 @@ static void drawPort(const PredictedRun &run, const runtime::PortInfo &port, Str
   for (const auto &[key, ranks] : holders) {
     double y = 1 + double(key[0]) / rows * height, h = double(key[1] - key[0]) / rows * height;
     double x = 1 + double(key[2]) / columns * width, w = double(key[3] - key[2]) / columns * width;
-    std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + formatRanks(ranks);
+    std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks);
     std::string title = text;
     if (down >= 0)
       title += formatv(": [{0}, {1}) x [{2}, {3})", key[0], key[1], key[2], key[3]).str();
@@ -88,8 +88,8 @@ static void drawPort(const PredictedRun &run, const runtime::PortInfo &port, Str
     // Six pixels for a letter, and twelve for a line.
     if (h >= 12 && w >= 6.0 * double(text.size()))
       picture.addText(x + w / 2, y + h / 2 + 4, text, "middle");
-    else if (h >= 12 && w >= 6.0 * double(formatRanks(ranks).size()))
-      picture.addText(x + w / 2, y + h / 2 + 4, formatRanks(ranks), "middle");
+    else if (h >= 12 && w >= 6.0 * double(tools::formatRanks(ranks).size()))
+      picture.addText(x + w / 2, y + h / 2 + 4, tools::formatRanks(ranks), "middle");
   }
   bool isWhole = holders.size() == 1 && run.getNumRanks() > 1;
   picture.addText(1, height + 15, isWhole ? "every rank has all of it" : formatv("{0} parts", holders.size()).str());

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Driver/Prediction.h"
+#include "dovetail/tools/Support.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -174,7 +175,7 @@ class Trace {
 public:
   explicit Trace(const PredictedRun &run) : run(run) {}
 
-  void addRanks(llvm::ArrayRef<int> ranks);
+  void addRanks(const std::vector<int> &ranks);
   json take() { return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}; }
 
 private:
@@ -200,10 +201,10 @@ private:
 };
 } // namespace
 
-void Trace::addRanks(llvm::ArrayRef<int> ranks) {
+void Trace::addRanks(const std::vector<int> &ranks) {
   int rank = ranks.front();
   bool isBeside = run.work.transport == TransportKind::Streams;
-  addName("process_name", rank, 0, (ranks.size() > 1 ? "ranks " : "rank ") + formatRanks(ranks));
+  addName("process_name", rank, 0, (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks));
   addName("thread_name", rank, Steps, "steps");
   if (isBeside)
     addName("thread_name", rank, Exchanges, "exchanges");

@@ -196,7 +196,7 @@ void dovetail::drawLanes(const Prediction &prediction, llvm::raw_ostream &os) {
     for (size_t number = 0; number < lanes; ++number) {
       int rank = alike[number].front();
       double y = number * row + 2;
-      std::string label = (alike[number].size() > 1 ? "ranks " : "rank ") + formatRanks(alike[number]);
+      std::string label = (alike[number].size() > 1 ? "ranks " : "rank ") + tools::formatRanks(alike[number]);
       if (label.size() > 17)
         label = label.substr(0, 14) + "...";
       picture.addText(kLabel - 8, y + kLane - 4, label, "end");
@@ -276,7 +276,7 @@ void dovetail::drawMemory(const Prediction &prediction, llvm::raw_ostream &os) {
   size_t curves = alike.size();
   std::vector<std::pair<std::string, std::string>> legend;
   for (size_t number = 0; number < curves; ++number) {
-    std::string ranks = formatRanks(alike[number]);
+    std::string ranks = tools::formatRanks(alike[number]);
     legend.push_back({getColor(number).str(), "rank " + (ranks.size() > 24 ? ranks.substr(0, 21) + "..." : ranks)});
   }
   writeLegend(legend, os);

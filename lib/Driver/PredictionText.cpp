@@ -154,7 +154,7 @@ static void printRanks(const Prediction &prediction, llvm::raw_ostream &os) {
   for (const std::vector<int> &ranks : llvm::ArrayRef(alike).take_front(kMaxRows)) {
     int rank = ranks.front();
     const RankTime &time = run.simulation.getRankTime(rank);
-    std::vector<std::string> row = {formatRanks(ranks), percent(time.getBusy(), run.simulation.getSeconds()),
+    std::vector<std::string> row = {tools::formatRanks(ranks), percent(time.getBusy(), run.simulation.getSeconds()),
                                     formatSeconds(time.products), formatSeconds(time.elements),
                                     formatSeconds(time.copies)};
     if (exchanges)
@@ -164,7 +164,7 @@ static void printRanks(const Prediction &prediction, llvm::raw_ostream &os) {
     const runtime::SessionStatistics &use = run.memory[rank].statistics;
     size_t peak = run.getPeak(rank), steps = run.work.steps.size();
     int64_t available = prediction.getAvailable(rank);
-    memory.push_back({formatRanks(ranks), tools::formatBytes(use.totalBytes()),
+    memory.push_back({tools::formatRanks(ranks), tools::formatBytes(use.totalBytes()),
                       tools::formatBytes(use.weightBytes + use.copiedBytes + use.persistentBytes),
                       tools::formatBytes(use.packedBytes), tools::formatBytes(use.arenaBytes),
                       peak == 0      ? "inputs"
@@ -198,11 +198,12 @@ static void printIdle(const Prediction &prediction, llvm::raw_ostream &os) {
       tight.push_back(rank);
   }
   if (!idle.empty())
-    os << "\nRanks that have nothing to do: " << formatRanks(idle) << "\n";
+    os << "\nRanks that have nothing to do: " << tools::formatRanks(idle) << "\n";
   if (!light.empty())
-    os << "\nRanks that are busy for at most half of the time that the busiest one is: " << formatRanks(light) << "\n";
+    os << "\nRanks that are busy for at most half of the time that the busiest one is: " << tools::formatRanks(light)
+       << "\n";
   if (!tight.empty())
-    os << "\nRanks whose memory does not suffice: " << formatRanks(tight) << "\n";
+    os << "\nRanks whose memory does not suffice: " << tools::formatRanks(tight) << "\n";
 }
 
 void dovetail::printPrediction(const Prediction &prediction, llvm::raw_ostream &os) {

@@ -35,7 +35,7 @@ struct PredictedRun {
   int64_t getMemory(int rank, size_t position) const;
   int64_t getMemory(int rank) const { return memory[rank].statistics.totalBytes(); }
   /// Bytes that all ranks receive in a run.
-  double getReceivedBytes() const;
+  int64_t getReceivedBytes() const;
   /// The position at which most is in use.
   size_t getPeak(int rank) const;
   /// Ranks that begin and end every step at the same time and need as much memory, in order of the first one of each.
@@ -80,8 +80,6 @@ std::string describeWork(const PredictedRun &run, size_t step);
 int getSlowestRank(const PredictedRun &run, size_t step);
 /// `1.25 ms`.
 std::string formatSeconds(double seconds);
-/// `0-3, 8`; of many ranges the first ones, and how many ranks there are in all.
-std::string formatRanks(llvm::ArrayRef<int> ranks);
 
 /// For people.
 void printPrediction(const Prediction &prediction, llvm::raw_ostream &os);
