@@ -12,6 +12,7 @@
 
 #include "dovetail/Driver/Summary.h"
 
+#include "dovetail/Text/Shell.h"
 #include "dovetail/Text/SourceName.h"
 #include "dovetail/runtime/Schedule.h"
 #include "dovetail/tools/Support.h"
@@ -37,17 +38,6 @@ static constexpr double kNoLimit = 0x1p62;
 
 static std::string makeLine(StringRef head, const std::string &text) {
   return formatv("{0,-10}{1}\n", head, text).str();
-}
-
-/// `text` as a shell takes it.
-static std::string quote(StringRef text) {
-  auto isPlain = [](char c) { return llvm::isAlnum(c) || StringRef("._-+/:,=@").contains(c); };
-  if (!text.empty() && llvm::all_of(text, isPlain))
-    return text.str();
-  std::string quoted = "'";
-  for (char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 void Summary::predict(Compilation &compilation) {
@@ -128,7 +118,7 @@ std::string Summary::describeExchanges() const {
   for (auto [name, number] : classes)
     kinds += (kinds.empty() ? "" : ", ") + (number < count ? std::to_string(number) + " " : "") + name.str();
   return formatv("{0} exchange{1} a run ({2}), ranks receive {3}", count, count == 1 ? "" : "s", kinds,
-                 tools::formatBytes(static_cast<int64_t>(run->getReceivedBytes())))
+                 tools::formatBytes(run->getReceivedBytes()))
       .str();
 }
 
@@ -175,11 +165,11 @@ std::string Summary::describe(StringRef files, int64_t artifactBytes) const {
 }
 
 std::string Summary::suggestRun(StringRef path) const {
-  std::string command = "dovetail run " + quote(path);
+  std::string command = "dovetail run " + text::quoteForShell(path);
   if (run)
     for (const runtime::PortInfo &input : llvm::ArrayRef(run->plan.inputs).take_front(kMaxInputs)) {
       std::string name = text::clean(input.name, text::maxSourceName);
-      command += " --input " + quote(name + "=@" + name + ".npy");
+      command += " --input " + text::quoteForShell(name + "=@" + name + ".npy");
     }
   if (run && run->plan.inputs.size() > kMaxInputs)
     command += " ... and " + std::to_string(run->plan.inputs.size() - kMaxInputs) + " more inputs";

@@ -14,6 +14,7 @@
 #include "NamedExtents.h"
 #include "TensorData.h"
 
+#include "dovetail/Text/Shell.h"
 #include "dovetail/Text/Suggestion.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -137,16 +138,6 @@ private:
     return llvm::success();
   }
 
-  /// The names that open dimensions have.
-  std::vector<std::string> getDimNames() const {
-    std::vector<std::string> names;
-    for (const onnx::ValueInfoProto *input : inputs)
-      for (const Dimension &dim : input->type().tensor_type().shape().dim())
-        if (isOpen(dim) && isNamed(dim))
-          names.push_back(dim.dim_param());
-    return names;
-  }
-
   std::vector<std::string> getInputNames() const {
     std::vector<std::string> names;
     for (const onnx::ValueInfoProto *input : inputs)
@@ -156,7 +147,10 @@ private:
 
   /// `; did you mean ...?` for the name of a dimension, or `INPUT:DIM`, that is neither.
   std::string suggestBounded(llvm::StringRef name) const {
-    std::vector<std::string> names = getDimNames();
+    std::vector<std::string> names;
+    for (llvm::StringRef known : extents.getKnown())
+      if (extents.isName(known))
+        names.push_back(known.str());
     if (auto [input, dim] = name.rsplit(':'); !dim.empty())
       for (const std::string &other : getInputNames())
         names.push_back(other + ":" + dim.str());
@@ -177,7 +171,7 @@ private:
                                     : "the model says all extents of its inputs");
         diagnostic << " (there are ";
         llvm::interleaveComma(names, diagnostic);
-        return diagnostic << ")" << text::suggest(entry.getKey(), getDimNames());
+        return diagnostic << ")" << text::suggest(entry.getKey(), {names.begin(), names.end()});
       }
       if (entry.getValue() < 0)
         return reporter.error(ImportError::Usage)
@@ -208,7 +202,7 @@ private:
       }
       if (extents.isKnown(name))
         return wrong() << "the model has this name in expressions only: give --bound for each of them, such as --bound "
-                       << quoteForShell(findExpression(name).str() + "=...");
+                       << text::quoteForShell(findExpression(name).str() + "=...");
       auto [inputName, number] = name.rsplit(':');
       auto input = llvm::find_if(inputs, [&](const auto *input) { return input->name() == inputName; });
       int dim;
@@ -292,7 +286,7 @@ private:
   }
 
   static std::string formatOption(llvm::StringRef option, llvm::StringRef name, int64_t extent) {
-    return (option + " " + quoteForShell((name + "=" + llvm::Twine(extent)).str())).str();
+    return (option + " " + text::quoteForShell((name + "=" + llvm::Twine(extent)).str())).str();
   }
 
   /// The option that gives the shape of an input.
@@ -365,7 +359,8 @@ private:
       } else {
         os << dim.dim_param();
         for (llvm::StringRef name : extents.getMissing(dim.dim_param()))
-          if (std::string flag = "--dim " + quoteForShell((name + "=...").str()); !llvm::is_contained(flags, flag))
+          if (std::string flag = "--dim " + text::quoteForShell((name + "=...").str());
+              !llvm::is_contained(flags, flag))
             flags.push_back(flag);
       }
     });
@@ -396,7 +391,7 @@ private:
           continue;
         std::string name = isNamed(dim) ? dim.dim_param() : input->name() + ":" + std::to_string(index);
         return "; for an extent that varies from run to run pass its largest, such as --bound " +
-               quoteForShell(name + "=...");
+               text::quoteForShell(name + "=...");
       }
     return "";
   }

@@ -16,21 +16,10 @@
 #include "ModelFile.h"
 #include "TensorData.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
-
-std::string dovetail::quoteForShell(llvm::StringRef text) {
-  auto isPlain = [](char c) { return llvm::isAlnum(c) || llvm::StringRef("_-.,:=/+").contains(c); };
-  if (llvm::all_of(text, isPlain))
-    return text.str();
-  std::string quoted = "'";
-  for (char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 bool ModelSummary::isOpen() const {
   return llvm::any_of(inputs, [](const TensorSummary &input) {

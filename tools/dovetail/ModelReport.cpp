@@ -17,6 +17,7 @@
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Import/ModelSummary.h"
 #include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Text/Shell.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -79,7 +80,7 @@ static json describeOpen(const ModelSummary &summary) {
     std::string shape;
     for (const DimSummary &dim : input.dims)
       shape += (shape.empty() ? "" : ",") + (dim.extent ? std::to_string(*dim.extent) : "...");
-    std::string shapeOption = "--shape " + quoteForShell(input.name + "=" + (input.hasShape ? shape : "..."));
+    std::string shapeOption = "--shape " + text::quoteForShell(input.name + "=" + (input.hasShape ? shape : "..."));
     if (!input.hasShape)
       add(input.name, shapeOption, {{"input", input.name}});
     for (auto [index, dim] : llvm::enumerate(input.dims)) {
@@ -87,7 +88,7 @@ static json describeOpen(const ModelSummary &summary) {
         continue;
       json place = {{"input", input.name}, {"dimension", index}, {"extent", dim.text}};
       for (const std::string &name : dim.missing)
-        add(name, "--dim " + quoteForShell(name + "=..."), place);
+        add(name, "--dim " + text::quoteForShell(name + "=..."), place);
       if (dim.missing.empty())
         add(input.name, shapeOption, std::move(place));
     }
@@ -139,7 +140,7 @@ static void describeTensors(mlir::func::FuncOp main, json &report) {
 
 /// A command that compiles the model, with a split of its largest input by the longest dimension.
 static std::string suggestCommand(const ModelSource &model, const json &report) {
-  std::string command = "dovetail compile " + quoteForShell(model.path);
+  std::string command = "dovetail compile " + text::quoteForShell(model.path);
   for (const json &option : report["given"])
     command += " " + option.get<std::string>();
   for (const json &entry : report["open"])
@@ -172,19 +173,19 @@ static std::string suggestCommand(const ModelSource &model, const json &report) 
   std::string spec = (*split)["name"].get<std::string>() + "=";
   for (size_t dim = 0; dim < (*split)["shape"].size(); ++dim)
     spec += (dim ? "," : "") + std::string(dim == splitDim ? "y" : "_");
-  return command + " --mesh y=2 --shard " + quoteForShell(spec);
+  return command + " --mesh y=2 --shard " + text::quoteForShell(spec);
 }
 
 /// The options that were given, sorted.
 static json describeGiven(const ImportOptions &options) {
   std::vector<std::string> given;
   for (const auto &entry : options.dims)
-    given.push_back("--dim " + quoteForShell((entry.getKey() + "=" + llvm::Twine(entry.getValue())).str()));
+    given.push_back("--dim " + text::quoteForShell((entry.getKey() + "=" + llvm::Twine(entry.getValue())).str()));
   for (const auto &entry : options.bounds)
-    given.push_back("--bound " + quoteForShell((entry.getKey() + "=" + llvm::Twine(entry.getValue())).str()));
+    given.push_back("--bound " + text::quoteForShell((entry.getKey() + "=" + llvm::Twine(entry.getValue())).str()));
   for (const auto &entry : options.shapes) {
     auto extents = llvm::map_range(entry.getValue(), [](int64_t extent) { return std::to_string(extent); });
-    given.push_back("--shape " + quoteForShell((entry.getKey() + "=" + llvm::join(extents, ",")).str()));
+    given.push_back("--shape " + text::quoteForShell((entry.getKey() + "=" + llvm::join(extents, ",")).str()));
   }
   llvm::sort(given);
   return given;

@@ -60,9 +60,6 @@ SummaryResult summarizeModel(llvm::StringRef path, const ImportOptions &options,
 /// The same for the contents of a file, whose name is the buffer's identifier.
 SummaryResult summarizeModel(llvm::MemoryBufferRef model, const ImportOptions &options, mlir::MLIRContext &context);
 
-/// `text` as a shell takes it for one word.
-std::string quoteForShell(llvm::StringRef text);
-
 } // namespace dovetail
 
 #endif // DOVETAIL_IMPORT_MODELSUMMARY_H
