@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
-#include <link.h>
 
 using namespace dovetail::runtime::cuda;
 namespace fs = std::filesystem;
@@ -29,14 +28,6 @@ void addFolder(const fs::path &folder, std::vector<std::string> &folders) {
   std::error_code error;
   if (fs::is_directory(folder, error))
     folders.push_back(folder.string());
-}
-
-/// The file that a handle stands for.
-std::string pathOf(void *handle, const std::string &asked) {
-  link_map *map = nullptr;
-  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && *map->l_name)
-    return map->l_name;
-  return asked;
 }
 
 } // namespace
@@ -82,7 +73,7 @@ absl::StatusOr<DynamicLibrary> DynamicLibrary::open(const LibraryFiles &descript
         problems.push_back(reason);
       return false;
     }
-    library.file = pathOf(library.handle, path);
+    library.file = libraryFile(library.handle, path);
     return true;
   };
   std::vector<std::string> named = namedFolders(), usual = usualFolders();

@@ -32,6 +32,13 @@ fs::path dovetail::runtime::installedFolder(const std::string &name) {
   return own.empty() || own.filename() == name ? own : own.parent_path() / name;
 }
 
+std::string dovetail::runtime::libraryFile(void *library, const std::string &asked) {
+  link_map *map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && *map->l_name)
+    return map->l_name;
+  return asked;
+}
+
 /// The folder of Python packages that this installation is in. A wheel's libraries are in site-packages/dovetail/lib.
 static fs::path packagesFolder() { return ownFolder().parent_path().parent_path(); }
 

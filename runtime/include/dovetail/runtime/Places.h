@@ -26,6 +26,9 @@ std::filesystem::path ownFolder();
 /// that is.
 std::filesystem::path installedFolder(const std::string &name);
 
+/// The file of a library that `dlopen` has opened by the name `asked`, which is the result if the system does not say.
+std::string libraryFile(void *library, const std::string &asked);
+
 /// The folder `name` ("lib") of the Python environment that this installation is a package of; empty outside of one.
 std::filesystem::path environmentFolder(const std::string &name);
 

@@ -20,7 +20,6 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
-#include <link.h>
 #include <vector>
 
 using namespace dovetail::runtime;
@@ -58,13 +57,6 @@ bool hasBegun(void *library) {
   auto *function = reinterpret_cast<int (*)(int *)>(::dlsym(library, "MPI_Initialized"));
   int result = 0;
   return function && function(&result) == 0 && result;
-}
-
-std::string pathOf(void *library, const std::string &asked) {
-  link_map *map = nullptr;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && *map->l_name)
-    return map->l_name;
-  return asked;
 }
 
 /// A function that tools, whose functions come before those of MPI, leave to MPI.
@@ -108,7 +100,7 @@ std::vector<Candidate> findCandidates() {
     for (const std::string &file : files)
       if (void *library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD)) {
         if (candidate.loaded.empty() && has(library, interface)) {
-          candidate.loaded = pathOf(library, file);
+          candidate.loaded = libraryFile(library, file);
           candidate.hasBegun = hasBegun(library);
         }
         ::dlclose(library);
@@ -132,7 +124,7 @@ absl::StatusOr<void *> openLibrary(const Candidate &candidate) {
     if (library && has(library, interface))
       return library;
     if (library) {
-      problems.push_back(absl::StrCat(pathOf(library, path), " is no ", interface.name));
+      problems.push_back(absl::StrCat(libraryFile(library, path), " is no ", interface.name));
       ::dlclose(library);
     } else if (const char *reason = ::dlerror();
                reason && !absl::StrContains(reason, absl::StrCat(path, ": cannot open shared object file"))) {
@@ -156,7 +148,7 @@ absl::StatusOr<Choice> open(const Candidate &candidate, const std::string &plugi
   absl::StatusOr<void *> library = openLibrary(candidate);
   if (!library.ok())
     return library.status();
-  std::string file = pathOf(*library, candidate.interface->files.front());
+  std::string file = libraryFile(*library, candidate.interface->files.front());
   // The plug-in gets the first function of a name that the process has.
   if (::dlsym(RTLD_DEFAULT, ownFunction) != ::dlsym(*library, ownFunction))
     return absl::UnavailableError(absl::StrCat("functions of another MPI come before those of ", file));
