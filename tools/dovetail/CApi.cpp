@@ -91,28 +91,22 @@ int dovetail_command(int argc, const char *const *argv, const void *model, size_
   int exitCode = static_cast<int>(ExitCode::Ok);
   {
     llvm::raw_string_ostream messages(compilation->messages), output(compilation->output);
-    if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
-      Diagnostics diagnostics(messages);
-      (void)diagnostics.error(ExitCode::Artifact, std::string(status.message()));
-      exitCode = static_cast<int>(diagnostics.getExitCode());
-    } else {
-      CommandContext context{output, messages};
-      context.showsProgress = false;
-      if (model)
-        context.model = llvm::StringRef(static_cast<const char *>(model), size);
-      CLI::App app("", "dovetail");
-      app.require_subcommand(1);
-      addInspectCommand(app, exitCode, context);
-      addPlanCommand(app, exitCode, context);
-      addVerifyCommand(app, exitCode, context);
-      // The first argument is a name, as that of a program.
-      std::vector<char *> arguments{const_cast<char *>("dovetail")};
-      for (int index = 0; index < argc; ++index)
-        arguments.push_back(const_cast<char *>(argv[index]));
-      int count = static_cast<int>(arguments.size());
-      arguments.push_back(nullptr);
-      exitCode = carryOut(app, count, arguments.data(), exitCode, messages);
-    }
+    CommandContext context{output, messages};
+    context.showsProgress = false;
+    if (model)
+      context.model = llvm::StringRef(static_cast<const char *>(model), size);
+    CLI::App app("", "dovetail");
+    app.require_subcommand(1);
+    addInspectCommand(app, exitCode, context);
+    addPlanCommand(app, exitCode, context);
+    addVerifyCommand(app, exitCode, context);
+    // The first argument is a name, as that of a program.
+    std::vector<char *> arguments{const_cast<char *>("dovetail")};
+    for (int index = 0; index < argc; ++index)
+      arguments.push_back(const_cast<char *>(argv[index]));
+    int count = static_cast<int>(arguments.size());
+    arguments.push_back(nullptr);
+    exitCode = carryOut(app, count, arguments.data(), exitCode, messages);
   }
   *result = compilation.release();
   return exitCode;

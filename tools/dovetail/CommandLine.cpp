@@ -51,6 +51,10 @@ static absl::Status finishOutput() {
 }
 
 int dovetail::carryOut(CLI::App &app, int argc, char **argv, int &exitCode, llvm::raw_ostream &err) {
+  if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
+    err << "dovetail: error: " << std::string(status.message()) << "\n";
+    return runtime::exitCodeOf(status);
+  }
   if (std::string message = tools::describeMissingValue(app, argc, argv); !message.empty()) {
     err << "dovetail: error: " << message << "\n";
     return static_cast<int>(ExitCode::Usage);
@@ -71,10 +75,6 @@ int dovetail::carryOut(CLI::App &app, int argc, char **argv, int &exitCode, llvm
 }
 
 int dovetail_main(int argc, char **argv) {
-  if (absl::Status status = runtime::checkBaseline(); !status.ok()) {
-    llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
-    return runtime::exitCodeOf(status);
-  }
   CLI::App app("Partition ONNX models over a mesh of devices, compile them and run them.", "dovetail");
   app.footer(kFooter);
   app.require_subcommand(1);
