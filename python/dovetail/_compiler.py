@@ -248,8 +248,9 @@ def compile(
     run, by the model's name for them or as (input, dimension), to the largest that they have.
 
     `libraries`, a bool, says whether vendors' libraries are called where they can be. `index_checks`, a bool, says
-    whether an index read from data (Gather, GatherElements) that is out of range is an error; else it is clamped. `source_names`, a bool, says whether the
-    program keeps the names of modules and the lines of the code that the model was exported from.
+    whether an index read from data (Gather, GatherElements) that is out of range is an error; else it is clamped.
+    `source_names`, a bool, says whether the program keeps the names of modules and the lines of the code that the model
+    was exported from.
 
     `target`, a str, is "cpu" (the default) or "cuda". `cpu`, a str, is the CPU to generate code for: "native" (the
     default), "x86-64-v2", "x86-64-v3", "x86-64-v4" or a name such as "znver4". `arch` are the architectures of target

@@ -58,7 +58,8 @@ def test_100_megabytes_of_entries(tmp_path):
     check_100_megabytes(tmp_path, [node])
 
 
-def check_100_megabytes(tmp_path, nodes):
+def save_model(nodes, path):
+    """Saves a model of these nodes from x to y."""
     graph = helper.make_graph(
         nodes,
         "g",
@@ -67,8 +68,12 @@ def check_100_megabytes(tmp_path, nodes):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 10
-    path = tmp_path / "huge.onnx"
     onnx.save(model, path)
+
+
+def check_100_megabytes(tmp_path, nodes):
+    path = tmp_path / "huge.onnx"
+    save_model(nodes, path)
     assert path.stat().st_size > HUGE // 2
     # Small entries take eight times their size in the parser, and none once the model is read.
     assert compile_bounded(path, seconds=60, megabytes=2000) < 100_000
@@ -90,15 +95,7 @@ def test_many_long_names(tmp_path):
             },
         )
         nodes.append(node)
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 10
-    onnx.save(model, tmp_path / "long.onnx")
+    save_model(nodes, tmp_path / "long.onnx")
     command = [tool("dovetail"), "compile", tmp_path / "long.onnx", "-o", tmp_path / "long.dvt", "--no-libraries"]
     assert call(command)[0] == 0
     sources = [step["source"] for step in steps_of(tmp_path / "long.dvt")]
