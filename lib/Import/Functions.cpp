@@ -85,7 +85,8 @@ GraphImporter::getSchemaFunction(const onnx::NodeProto &node, const onnx::OpSche
 
 llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, const onnx::FunctionProto &function,
                                                   const onnx::OpSchema *schema, std::shared_ptr<const void> owner,
-                                                  Scope &scope, llvm::ArrayRef<Binding> inputs) {
+                                                  Scope &scope, llvm::ArrayRef<Binding> inputs,
+                                                  llvm::ArrayRef<NamedConstant> constants) {
   // Bodies of schemas are made anew for each node; what they cannot do is call themselves forever.
   const void *identity = schema ? static_cast<const void *>(schema) : &function;
   if (llvm::is_contained(activeFunctions, identity) || activeFunctions.size() >= kMaxFunctionDepth)
@@ -123,6 +124,8 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
                            "export it for opset " + std::to_string(kMaxOpset) + " or an older one"});
   for (int i = 0; i < function.input_size(); ++i)
     body.bind(function.input(i), i < static_cast<int>(inputs.size()) ? inputs[i] : Binding::absent());
+  for (const auto &[name, value] : constants)
+    body.bind(name, Binding::known(ConstantOp::create(builder, getLoc(node, scope), value.getShapedType(), value)));
   for (int i = 0; i < node.output_size(); ++i)
     if (scope.isNeeded(node.output(i)))
       body.needed.insert(function.output(i));
@@ -140,4 +143,26 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
   }
   bindResults(node, scope, results);
   return llvm::success();
+}
+
+llvm::LogicalResult GraphImporter::importExpansion(const onnx::NodeProto &node, const ExpansionEntry &entry,
+                                                   Scope &scope, llvm::ArrayRef<Binding> inputs) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (entry.schema.attributes().count(attribute.name()) == 0)
+      return addUnsupported(node, scope, inputs,
+                            {"its attribute '" + attribute.name() + "' is not known",
+                             "remove the attribute if it does not change results, or export the model without"});
+  if (failed(verifyNode(node, entry.schema, scope, inputs)))
+    return llvm::failure();
+  if (llvm::any_of(inputs, [](const Binding &input) { return input.kind == Binding::Unknown; })) {
+    bindUnknown(node, scope);
+    return llvm::success();
+  }
+  Expansion expansion(node, entry.schema, inputs, bounds, builder.getContext());
+  if (succeeded(entry.expand(expansion)))
+    return importFunction(node, expansion.getFunction(), &entry.schema, nullptr, scope, inputs,
+                          expansion.getConstants());
+  if (expansion.getObstacle())
+    return addUnsupported(node, scope, inputs, *expansion.getObstacle());
+  return invalidNode(node, scope) << expansion.getInvalid();
 }

@@ -192,18 +192,73 @@ llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, S
     return importOnnxNode(node, scope, inputs);
   if (function)
     return importFunction(node, *function, nullptr, model, scope, inputs);
+  return importForeignNode(node, scope, inputs);
+}
+
+/// The obstacle of a domain whose nodes are made for one machine; empty for others.
+static llvm::StringRef describeMachineDomain(llvm::StringRef domain) {
+  if (domain == "com.microsoft.nchwc" || domain == "com.ms.internal.nhwc")
+    return "ONNX Runtime has optimised this copy for one machine";
+  return {};
+}
+
+llvm::LogicalResult GraphImporter::importForeignNode(const onnx::NodeProto &node, Scope &scope,
+                                                     llvm::ArrayRef<Binding> inputs) {
+  const std::string &domain = node.domain();
+  llvm::StringRef machine = describeMachineDomain(domain);
+  if (!machine.empty())
+    return addUnsupported(node, scope, inputs,
+                          {machine.str(), "give the model before optimisation, or save it with "
+                                          "GraphOptimizationLevel.ORT_ENABLE_EXTENDED"});
+  if (int64_t newest = getNewestVersion(domain)) {
+    auto opset = scope.opsets.find(domain);
+    if (opset == scope.opsets.end())
+      return invalidNode(node, scope) << "the model or function around it does not import the operator set '" << domain
+                                      << "'";
+    if (opset->second < 1 || opset->second > newest)
+      return addUnsupported(node, scope, inputs,
+                            {"version " + std::to_string(newest) + " of this domain is the newest that is known",
+                             "export the model for version " + std::to_string(newest)});
+    if (const ExpansionEntry *entry = lookupExpansion(domain, node.op_type()))
+      return importExpansion(node, *entry, scope, inputs);
+    return addUnsupported(node, scope, inputs, describeMissing());
+  }
   if (const onnx::OpSchema *schema = lookupForeignSchema(node, scope)) {
-    try {
-      schema->Verify(node);
-    } catch (const std::exception &error) {
-      return invalidNode(node, scope) << error.what();
-    }
+    if (failed(verifyNode(node, *schema, scope, inputs)))
+      return llvm::failure();
     std::optional<llvm::LogicalResult> imported = importBody(node, *schema, scope, inputs);
     return imported ? *imported : addUnsupported(node, scope, inputs, describeMissing());
   }
   return addUnsupported(node, scope, inputs,
                         {"neither this domain is known nor does the model define a function of this name",
                          "export the model with operators of ONNX, or with a function of this name"});
+}
+
+llvm::LogicalResult GraphImporter::verifyNode(const onnx::NodeProto &node, const onnx::OpSchema &schema,
+                                              const Scope &scope, llvm::ArrayRef<Binding> inputs) {
+  try {
+    schema.Verify(node);
+  } catch (const std::exception &error) {
+    return invalidNode(node, scope) << error.what();
+  }
+  // The schema has looked at names alone; a function's caller may have left an operand out, or a variadic one may lack
+  // a name.
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    const auto &formal = schema.inputs()[std::min(index, schema.inputs().size() - 1)];
+    if (input.kind == Binding::Absent && formal.GetOption() != onnx::OpSchema::Optional)
+      return invalidNode(node, scope) << "its operand " << index << " is missing";
+  }
+  if (auto conflict = findTypeConflict(schema, inputs)) {
+    auto describe = [&](size_t index) {
+      std::string text;
+      llvm::raw_string_ostream(text) << "'" << node.input(static_cast<int>(index)) << "' (" << inputs[index] << ")";
+      return text;
+    };
+    return invalidNode(node, scope) << "the operator takes one type of elements for its inputs "
+                                    << describe(conflict->first) << " and " << describe(conflict->second)
+                                    << "; convert one of them with a Cast";
+  }
+  return llvm::success();
 }
 
 std::optional<llvm::LogicalResult> GraphImporter::importBody(const onnx::NodeProto &node, const onnx::OpSchema &schema,
@@ -231,8 +286,6 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
     const onnx::OpSchema *newest = onnx::OpSchemaRegistry::Schema(node.op_type(), "");
     if (schema && schema->Deprecated() && !newest->Deprecated())
       schema = newest;
-    if (schema)
-      schema->Verify(node);
   } catch (const std::exception &error) {
     return invalidNode(node, scope) << error.what();
   }
@@ -241,26 +294,14 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
       return invalidNode(node, scope) << "opset " << opset->second
                                       << " does not have this operator (its newest form is of opset "
                                       << newest->SinceVersion() << ")";
+    if (const ExpansionEntry *entry = lookupExpansion("", node.op_type()))
+      return importExpansion(node, *entry, scope, inputs);
     return addUnsupported(
         node, scope, inputs,
         {"ONNX has no operator of this name", "give the operator its domain, or define it as a function in the model"});
   }
-  // The schema has looked at names alone; a function's caller may have left an operand out, or a variadic one may lack
-  // a name.
-  for (auto [index, input] : llvm::enumerate(inputs)) {
-    const auto &formal = schema->inputs()[std::min(index, schema->inputs().size() - 1)];
-    if (input.kind == Binding::Absent && formal.GetOption() != onnx::OpSchema::Optional)
-      return invalidNode(node, scope) << "its operand " << index << " is missing";
-  }
-  if (auto conflict = findTypeConflict(*schema, inputs)) {
-    auto describe = [&](size_t index) {
-      std::string text;
-      llvm::raw_string_ostream(text) << "'" << node.input(static_cast<int>(index)) << "' (" << inputs[index] << ")";
-      return text;
-    };
-    return invalidNode(node, scope) << "ONNX wants one type of elements for its inputs " << describe(conflict->first)
-                                    << " and " << describe(conflict->second) << "; convert one of them with a Cast";
-  }
+  if (failed(verifyNode(node, *schema, scope, inputs)))
+    return llvm::failure();
   auto isBounded = [&](mlir::Value value) { return value && bounds.isBounded(value); };
   for (auto [index, input] : llvm::enumerate(inputs))
     if ((lookupControlFlow(node.op_type()) && isBounded(input.value)) ||

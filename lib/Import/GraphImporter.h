@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H
 #define DOVETAIL_LIB_IMPORT_GRAPHIMPORTER_H
 
+#include "Expansion.h"
 #include "InputShapes.h"
 #include "OnnxNode.h"
 #include "Scope.h"
@@ -57,6 +58,11 @@ private:
     return llvm::success();
   }
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Scope &scope);
+  /// Checks a node against the schema of its operator.
+  llvm::LogicalResult verifyNode(const onnx::NodeProto &node, const onnx::OpSchema &schema, const Scope &scope,
+                                 llvm::ArrayRef<Binding> inputs);
+  /// A node of another domain, which the model has no function for.
+  llvm::LogicalResult importForeignNode(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs);
   /// A node of ONNX's own domain.
   llvm::LogicalResult importOnnxNode(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs);
   llvm::LogicalResult importOperator(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> inputs,
@@ -85,7 +91,10 @@ private:
                                                                                 llvm::ArrayRef<Binding> inputs);
   llvm::LogicalResult importFunction(const onnx::NodeProto &node, const onnx::FunctionProto &function,
                                      const onnx::OpSchema *schema, std::shared_ptr<const void> owner, Scope &scope,
-                                     llvm::ArrayRef<Binding> inputs);
+                                     llvm::ArrayRef<Binding> inputs, llvm::ArrayRef<NamedConstant> constants = {});
+  /// Imports a node of an operator that ONNX does not have.
+  llvm::LogicalResult importExpansion(const onnx::NodeProto &node, const ExpansionEntry &entry, Scope &scope,
+                                      llvm::ArrayRef<Binding> inputs);
 
   /// Imports a node by the body that its schema gives; nothing if there is none.
   std::optional<llvm::LogicalResult> importBody(const onnx::NodeProto &node, const onnx::OpSchema &schema, Scope &scope,

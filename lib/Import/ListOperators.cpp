@@ -36,6 +36,8 @@ std::vector<KnownOperator> dovetail::listOperators(mlir::MLIRContext &context) {
   }
   std::vector<KnownOperator> operators;
   for (const auto &[name, way] : ways)
-    operators.push_back({name, way});
+    operators.push_back({"", name, way});
+  for (const ExpansionEntry *entry : listExpansions())
+    operators.push_back({entry->schema.domain(), entry->schema.Name(), KnownOperator::Expansion});
   return operators;
 }

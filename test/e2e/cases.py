@@ -6,6 +6,7 @@ import dataclasses
 import numpy as np
 import onnx
 
+from contributed import GENERATORS as CONTRIBUTED
 from harness.oracle import expected_outputs
 from harness.partition import Partition, random_partition
 from ops import GENERATORS, WEIGHTS, Draft
@@ -63,12 +64,18 @@ def quick_seeds(first):
     return set(families.values())
 
 
+def random_draft(seed, op=None):
+    """The model and the inputs of `random_case`."""
+    name = op or ROUND[seed % len(ROUND)]
+    draft = Draft(np.random.default_rng([seed, 0 if op is None else 1]))
+    (GENERATORS | CONTRIBUTED)[name](draft, name)
+    return draft
+
+
 def random_case(seed, op=None):
     """The case of `seed`; `op` restricts it to one operator (which makes another case of the seed)."""
-    name = op or ROUND[seed % len(ROUND)]
-    rng = np.random.default_rng([seed, 0 if op is None else 1])
-    draft = Draft(rng)
-    GENERATORS[name](draft, name)
+    draft = random_draft(seed, op)
+    rng = draft.rng
     shapes = {n: v.shape for n, v in draft.inputs.items()}
     model = draft.model()
     case = Case(
@@ -76,7 +83,7 @@ def random_case(seed, op=None):
         model=model,
         inputs=draft.inputs,
         partition=None,
-        tolerance=0.0 if draft.exact else TOLERANCE,
+        tolerance=0.0 if draft.exact else draft.tolerance or TOLERANCE,
         libraries=bool(rng.random() < 0.5),
         prefer_reference=draft.prefer_reference,
     )

@@ -23,6 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np
 import onnx
+from contributed import GENERATORS as CONTRIBUTED
 from harness.backend import ROOT, call, tool
 from onnx import TensorProto, helper
 from ops import GENERATORS, Draft
@@ -158,7 +159,25 @@ def known_operators():
     """How each operator is imported, by name."""
     code, text, messages = call([tool("dovetail"), "operators", "--json"])
     assert code == 0, messages
-    return {entry["name"]: entry["way"] for entry in json.loads(text)}
+    return {entry["name"]: entry["way"] for entry in json.loads(text) if entry["way"] != "expansion"}
+
+
+def _contributed():
+    """Rows of the operators that ONNX Runtime adds."""
+    for name in sorted(CONTRIBUTED):
+        domain, _, op = name.rpartition(".")
+        fact, models = Facts(), []
+        for seed in range(CASES):
+            draft = Draft(np.random.default_rng([seed, 0x0D0C]))
+            CONTRIBUTED[name](draft, name)
+            models.append(draft.model())
+            node = models[-1].graph.node[-1]
+            arrays = draft.inputs | draft.constants
+            fact.types.add(helper.np_dtype_to_tensor_dtype(arrays[node.input[0]].dtype))
+        for described in _describe(models):
+            inputs = described["inputs"]
+            fact.cases.append(([i["shape"] for i in inputs], [i["moves"] for i in inputs]))
+        yield op, domain or "ai.onnx", _list_types(fact.types), _example_text(fact.example())
 
 
 def collect():
@@ -249,6 +268,17 @@ def page():
     lines += ["", "Opsets and element types are those that tests run, types those of the first operand."]
     if others:
         lines += ["", f"Known besides, and part of no such test: {', '.join(others)}."]
+    lines += [
+        "",
+        "## Operators that ONNX Runtime adds",
+        "",
+        "Models that ONNX Runtime has optimised contain operators that ONNX does not have. The compiler",
+        "replaces such an operator by the operators of ONNX that it consists of:",
+        "",
+        "| operator | domain | element types | an example |",
+        "|---|---|---|---|",
+    ]
+    lines += ["| " + " | ".join(row) + " |" for row in _contributed()]
     lines += [
         "",
         "## What is not supported",

@@ -51,6 +51,8 @@ static const char *getWay(KnownOperator::Way way) {
     return "operation";
   case KnownOperator::Function:
     return "function";
+  case KnownOperator::Expansion:
+    return "expansion";
   }
   llvm_unreachable("covered switch");
 }
@@ -110,11 +112,17 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
   if (models.empty()) {
     json operators = json::array();
     std::vector<std::vector<std::string>> rows = {{"operator", "imported by"}};
+    std::vector<std::vector<std::string>> added = {{"operator that ONNX Runtime adds", "domain"}};
     for (const KnownOperator &known : listOperators(*context)) {
-      operators.push_back({{"name", known.name}, {"way", getWay(known.way)}});
-      rows.push_back({known.name, getWay(known.way)});
+      std::string domain = known.domain.empty() ? "ai.onnx" : known.domain;
+      operators.push_back({{"domain", domain}, {"name", known.name}, {"way", getWay(known.way)}});
+      if (known.way == KnownOperator::Expansion)
+        added.push_back({known.name, domain});
+      else
+        rows.push_back({known.name, getWay(known.way)});
     }
-    llvm::outs() << (isJson ? operators.dump(1) + "\n" : tools::formatTable(rows));
+    std::string tables = tools::formatTable(rows) + "\n" + tools::formatTable(added);
+    llvm::outs() << (isJson ? operators.dump(1) + "\n" : tables);
     return llvm::success();
   }
   json described = json::array();

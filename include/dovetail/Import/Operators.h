@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares listOperators, the operators of ONNX's default domain that the import knows.
+// Declares listOperators, the operators that the import knows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +25,17 @@ struct KnownOperator {
   enum Way {
     Import,    ///< By a function of its own.
     Operation, ///< One to one, as an operation of the dialect.
-    Function   ///< Through the body that ONNX gives for it, if what that consists of is known.
+    Function,  ///< Through the body that ONNX gives for it, if what that consists of is known.
+    Expansion  ///< As ONNX's operators; ONNX itself does not have the operator.
   };
 
+  /// "" for ONNX's own.
+  std::string domain;
   std::string name;
   Way way;
 };
 
-/// All of them, by name. Loads the dialect.
+/// All of them, by name, those of ONNX first. Loads the dialect.
 std::vector<KnownOperator> listOperators(mlir::MLIRContext &context);
 
 } // namespace dovetail

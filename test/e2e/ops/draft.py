@@ -42,6 +42,10 @@ class Draft(Choices):
         self.declared = {}
         #: Shapes of outputs whose extents depend on data, with their bounds, of which cuts are.
         self.bounded = {}
+        #: Domains of operators that ONNX does not have.
+        self.domains = set()
+        #: How far outputs may be off, relative to the largest one; None for the default.
+        self.tolerance = None
         #: Outputs must be equal to the last bit.
         self.exact = False
         #: ONNX Runtime is known to be wrong here: ask the reference of the onnx package.
@@ -114,6 +118,12 @@ class Draft(Choices):
             self.outputs += names
         return names[0] if outputs == 1 else names
 
+    def contributed(self, op, *inputs, domain="com.microsoft", **others):
+        """Adds a node, as `node` does, of an operator that ONNX does not have."""
+        self.domains.add(domain)
+        self.tolerance = self.tolerance or 1e-5
+        return self.node(op, *inputs, domain=domain, **others)
+
     def declare(self, name, like):
         """States the type and shape of an output: those of the array `like`."""
         dtype = helper.np_dtype_to_tensor_dtype(like.dtype)
@@ -138,8 +148,12 @@ class Draft(Choices):
             [self.declared.get(n) or onnx.ValueInfoProto(name=n) for n in self.outputs],
             [numpy_helper.from_array(v, n) for n, v in self.constants.items()],
         )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        opsets = [helper.make_opsetid(domain, 1) for domain in sorted(self.domains) if domain]
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), *opsets])
         model.ir_version = 10
+        if self.domains:
+            # The onnx package knows these operators no more than ONNX does.
+            return model
         model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
         onnx.checker.check_model(model)
         return model
