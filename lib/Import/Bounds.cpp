@@ -33,6 +33,41 @@ void Bounds::set(mlir::Value value, Counts given) {
   counts[value] = std::move(given);
 }
 
+std::optional<CountForm> Bounds::combine(const Extent &a, const Extent &b, Compute compute) const {
+  auto getForms = [&](const Extent &extent) -> llvm::SmallVector<CountForm, 2> {
+    if (!extent.count)
+      return {CountForm::constant(extent.number)};
+    return {getForm(extent.count), CountForm::of(extent.count)};
+  };
+  auto getSize = [](const CountForm &form) { return std::pair(form.terms.size(), form.divisor); };
+  std::optional<CountForm> best;
+  for (const CountForm &formA : getForms(a))
+    for (const CountForm &formB : getForms(b))
+      if (std::optional<CountForm> form = compute(formA, formB); form && (!best || getSize(*form) < getSize(*best)))
+        best = std::move(form);
+  return best;
+}
+
+void Bounds::forget(mlir::Value value) {
+  counts.erase(value);
+  if (auto form = forms.find(value); form != forms.end()) {
+    formed.erase(form->second.getKey());
+    forms.erase(form);
+  }
+  if (auto derivation = derivations.find(value); derivation != derivations.end()) {
+    derived.erase(derivation->second);
+    derivations.erase(derivation);
+  }
+}
+
+int64_t Bounds::getBound(mlir::Value count) const {
+  auto known = used.find(count);
+  if (known != used.end())
+    return known->second;
+  auto form = forms.find(count);
+  return form == forms.end() ? std::numeric_limits<int64_t>::max() : getBound(form->second);
+}
+
 mlir::Value dovetail::importer::clearTails(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                                            llvm::ArrayRef<mlir::Value> counts) {
   for (auto [dim, count] : llvm::enumerate(counts))

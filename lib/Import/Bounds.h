@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_LIB_IMPORT_BOUNDS_H
 #define DOVETAIL_LIB_IMPORT_BOUNDS_H
 
+#include "CountForm.h"
 #include "UnsupportedParts.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -25,6 +26,12 @@
 #include <tuple>
 
 namespace dovetail::importer {
+
+/// An extent as a node is given it: a number or, of a dimension that is bounded, its bound and the count.
+struct Extent {
+  int64_t number = 0;
+  mlir::Value count = {};
+};
 
 /// For each dimension of a value the count that bounds it, a scalar of i64; null for those whose extent is known.
 using Counts = llvm::SmallVector<mlir::Value>;
@@ -48,26 +55,41 @@ public:
   void set(mlir::Value value, Counts given);
   /// The value bounds dimensions, and so stays, whoever uses it.
   bool isCount(mlir::Value value) const { return used.contains(value); }
-  /// Of a count: the extent of the dimensions that it bounds.
-  int64_t getBound(mlir::Value count) const { return used.at(count); }
-  /// Where a count is kept that is made of one or two others, in any order, and of numbers that say how, so that
-  /// dimensions whose extents are computed alike have one; null as long as there is none.
-  mlir::Value &getDerived(mlir::Value count, mlir::Value other, std::array<int64_t, 3> numbers) {
-    const void *first = count.getAsOpaquePointer(), *second = other.getAsOpaquePointer();
-    return derived[{std::min(first, second), std::max(first, second), numbers}];
+  /// Of a count: the extent of the dimensions that it bounds, or would.
+  int64_t getBound(mlir::Value count) const;
+  int64_t getBound(const CountForm &form) const {
+    return form.getBound([this](mlir::Value count) { return getBound(count); });
   }
-  /// What a count is made of one other as `OnnxNode::deriveCount` says, with its numbers: of itself, if it is not.
-  struct Derivation {
-    mlir::Value count;
-    int64_t added = 0, divisor = 1;
-  };
-  Derivation getDerivation(mlir::Value count) const {
-    auto it = derivations.find(count);
-    return it == derivations.end() ? Derivation{count} : it->second;
+  /// The count that is made of another one and of numbers that say how, so that dimensions whose extents are computed
+  /// alike have one; null as long as there is none.
+  mlir::Value getDerived(mlir::Value count, std::array<int64_t, 3> numbers) const {
+    auto it = derived.find({count.getAsOpaquePointer(), numbers});
+    return it == derived.end() ? mlir::Value() : it->second;
   }
-  void setDerivation(mlir::Value count, Derivation derivation) { derivations[count] = derivation; }
+  void setDerived(mlir::Value count, std::array<int64_t, 3> numbers, mlir::Value made) {
+    DerivedKey key(count.getAsOpaquePointer(), numbers);
+    derived[key] = made;
+    derivations[made] = key;
+  }
+  /// How a count follows from others: from itself, if it does not.
+  CountForm getForm(mlir::Value count) const {
+    auto it = forms.find(count);
+    return it == forms.end() ? CountForm::of(count) : it->second;
+  }
+  /// The count of this form; null as long as there is none.
+  mlir::Value getCount(const CountForm &form) const {
+    auto it = formed.find(form.getKey());
+    return it == formed.end() ? form.getCount() : it->second;
+  }
+  /// The simplest form that `compute` finds, from the forms of the two extents and from their counts as they are.
+  using Compute = llvm::function_ref<std::optional<CountForm>(const CountForm &a, const CountForm &b)>;
+  std::optional<CountForm> combine(const Extent &a, const Extent &b, Compute compute) const;
+  void setCount(const CountForm &form, mlir::Value count) {
+    formed[form.getKey()] = count;
+    forms.try_emplace(count, form);
+  }
   /// Forgets a value that is about to be erased.
-  void forget(mlir::Value value) { counts.erase(value); }
+  void forget(mlir::Value value);
 
   /// Finds the bounded dimensions of the results of `op`, from those of its operands: a dimension of an operand that is
   /// read at a loop over a dimension of the result, and nothing else, bounds that dimension. Indices that are looked up
@@ -81,8 +103,11 @@ private:
 
   llvm::DenseMap<mlir::Value, Counts> counts;
   llvm::DenseMap<mlir::Value, int64_t> used; ///< All that are in `counts`, with their bounds.
-  llvm::DenseMap<mlir::Value, Derivation> derivations;
-  std::map<std::tuple<const void *, const void *, std::array<int64_t, 3>>, mlir::Value> derived;
+  llvm::DenseMap<mlir::Value, CountForm> forms;
+  std::map<CountForm::Key, mlir::Value> formed;
+  using DerivedKey = std::pair<const void *, std::array<int64_t, 3>>;
+  std::map<DerivedKey, mlir::Value> derived;
+  llvm::DenseMap<mlir::Value, DerivedKey> derivations;
 };
 
 /// `value` with zeros in the tails of its dimensions, and what is said of a dimension in messages.

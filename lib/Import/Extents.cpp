@@ -6,11 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements OnnxNode::getExtents, which knows what Shape of a bounded dimension has become on its way to a node.
+// Implements OnnxNode::getExtents, which knows what Shape of a bounded dimension has become on its way to a node:
+// moved, added, multiplied, divided.
 //
 //===----------------------------------------------------------------------===//
 
 #include "OnnxNode.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <numeric>
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -18,31 +24,145 @@ using namespace dovetail::importer;
 /// More operations than lie between a Shape and what it is for.
 static constexpr unsigned kMaxDepth = 64;
 
-/// The elements of `value`, row-major; none if something else makes them than moving numbers and counts.
-static std::optional<llvm::SmallVector<Extent>> trace(mlir::Value value, const Bounds &bounds, unsigned depth) {
-  if (mlir::ElementsAttr constant = OnnxNode::getConstant(value)) {
-    auto numbers = isDataMissing(constant) ? std::nullopt : readInts(constant);
-    if (!numbers)
+/// Scales of so many bits behind the point are exact quotients of extents.
+static constexpr int64_t kMaxScale = int64_t(1) << 20;
+
+namespace {
+
+/// Finds out what numbers and counts the elements of a value are.
+class Tracer {
+public:
+  Tracer(OnnxNode &node, const Bounds &bounds) : node(node), bounds(bounds) {}
+
+  /// The elements of integers, row-major; none if they are made by something else than moving numbers and counts, and
+  /// adding, multiplying and dividing them.
+  std::optional<llvm::SmallVector<Extent>> trace(mlir::Value value, unsigned depth = kMaxDepth);
+
+private:
+  /// `extent * numerator / denominator`, which floats stand for before they are rounded.
+  struct Real {
+    Extent extent;
+    int64_t numerator = 1, denominator = 1;
+  };
+
+  std::optional<llvm::SmallVector<Extent>> traceParts(mlir::Operation *op, unsigned depth);
+  std::optional<llvm::SmallVector<Extent>> traceArithmetic(mlir::Operation *op, unsigned depth);
+  std::optional<llvm::SmallVector<Extent>> traceFloor(mlir::Value value, unsigned depth);
+  std::optional<llvm::SmallVector<Real>> traceReal(mlir::Value value, unsigned depth);
+  std::optional<Extent> combine(mlir::Operation *op, const Extent &a, const Extent &b);
+  std::optional<Extent> makeExtent(const std::optional<CountForm> &form);
+
+  OnnxNode &node;
+  const Bounds &bounds;
+};
+
+} // namespace
+
+std::optional<Extent> Tracer::makeExtent(const std::optional<CountForm> &form) {
+  if (!form)
+    return std::nullopt;
+  if (form->isConstant())
+    return Extent{form->divisor == 1 ? form->added : form->getConstant(), {}};
+  if (bounds.getBound(*form) == 0)
+    return Extent{0, {}};
+  mlir::Value count = node.makeCount(*form);
+  return count ? std::optional(Extent{bounds.getBound(*form), count}) : std::nullopt;
+}
+
+std::optional<Extent> Tracer::combine(mlir::Operation *op, const Extent &a, const Extent &b) {
+  if (llvm::isa<MulOp>(op) && !a.count)
+    return makeExtent(bounds.combine(b, a, [](const CountForm &count, const CountForm &factor) {
+      return factor.isConstant() ? count.times(factor.added) : std::nullopt;
+    }));
+  return makeExtent(bounds.combine(a, b, [&](const CountForm &formA, const CountForm &formB) {
+    if (llvm::isa<AddOp>(op))
+      return formA.plus(formB);
+    if (llvm::isa<SubOp>(op))
+      return formA.minus(formB);
+    if (!formB.isConstant())
+      return std::optional<CountForm>();
+    if (llvm::isa<MulOp>(op))
+      return formA.times(formB.added);
+    return formB.added > 0 ? formA.dividedBy(formB.added) : std::nullopt;
+  }));
+}
+
+std::optional<llvm::SmallVector<Extent>> Tracer::traceArithmetic(mlir::Operation *op, unsigned depth) {
+  auto a = trace(op->getOperand(0), depth - 1), b = trace(op->getOperand(1), depth - 1);
+  if (!a || !b || (a->size() != b->size() && a->size() != 1 && b->size() != 1))
+    return std::nullopt;
+  llvm::SmallVector<Extent> result;
+  for (size_t i = 0, size = a->empty() || b->empty() ? 0 : std::max(a->size(), b->size()); i < size; ++i) {
+    auto extent = combine(op, (*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
+    if (!extent)
       return std::nullopt;
-    return llvm::map_to_vector(*numbers, [](int64_t number) { return Extent{number, {}}; });
+    result.push_back(*extent);
   }
-  if (bounds.isCount(value))
-    return llvm::SmallVector<Extent>{{bounds.getBound(value), value}};
+  return result;
+}
+
+std::optional<llvm::SmallVector<Tracer::Real>> Tracer::traceReal(mlir::Value value, unsigned depth) {
   mlir::Operation *op = value.getDefiningOp();
-  if (!op || depth == 0)
+  if (!op || depth == 0 || OnnxNode::getConstant(value))
     return std::nullopt;
-  if (llvm::isa<ReshapeOp, CastOp>(op)) {
-    // Of other integers some are too narrow.
-    mlir::Type type = OnnxNode::getType(value).getElementType();
-    return type.isInteger(64) || type.isInteger(32) ? trace(op->getOperand(0), bounds, depth - 1) : std::nullopt;
+  if (llvm::isa<CastOp>(op) && OnnxNode::getType(op->getOperand(0)).getElementType().isSignlessInteger()) {
+    auto extents = trace(op->getOperand(0), depth - 1);
+    if (!extents)
+      return std::nullopt;
+    return llvm::map_to_vector(*extents, [](const Extent &extent) { return Real{extent}; });
   }
-  // All others are vectors.
-  if (OnnxNode::getRank(value) > 1 || !llvm::isa<ConcatOp, GatherOp, SliceOp>(op))
+  if (llvm::isa<ReshapeOp>(op))
+    return traceReal(op->getOperand(0), depth - 1);
+  if (!llvm::isa<MulOp, DivOp>(op))
     return std::nullopt;
+  auto reals = traceReal(op->getOperand(0), depth - 1);
+  mlir::ElementsAttr constant = OnnxNode::getConstant(op->getOperand(1));
+  auto numbers = constant && !isDataMissing(constant) ? readFloats(constant) : std::nullopt;
+  if (!reals || !numbers || (numbers->size() != 1 && numbers->size() != reals->size()))
+    return std::nullopt;
+  for (auto [i, real] : llvm::enumerate(*reals)) {
+    // Products of few bits are exact in floats, too.
+    double scale = (*numbers)[numbers->size() == 1 ? 0 : i], scaled = scale * kMaxScale;
+    if (!(scale > 0 && scaled <= kMaxScale * 1024.0) || scaled != std::floor(scaled) || real.denominator != 1 ||
+        real.numerator != 1)
+      return std::nullopt;
+    int64_t numerator = static_cast<int64_t>(scaled), common = std::gcd(numerator, kMaxScale);
+    std::tie(real.numerator, real.denominator) = std::pair(numerator / common, kMaxScale / common);
+    if (llvm::isa<DivOp>(op)) {
+      std::swap(real.numerator, real.denominator);
+      // Else the quotient is rounded.
+      if (!llvm::isPowerOf2_64(real.denominator))
+        return std::nullopt;
+    }
+  }
+  return reals;
+}
+
+std::optional<llvm::SmallVector<Extent>> Tracer::traceFloor(mlir::Value value, unsigned depth) {
+  // Of numbers that are not negative, to convert them to integers is to round down, too.
+  if (auto floor = value.getDefiningOp<FloorOp>())
+    value = floor->getOperand(0);
+  auto reals = traceReal(value, depth);
+  if (!reals)
+    return std::nullopt;
+  llvm::SmallVector<Extent> result;
+  for (const Real &real : *reals) {
+    auto extent = makeExtent(bounds.combine(real.extent, {}, [&](const CountForm &form, const CountForm &) {
+      std::optional<CountForm> product = form.times(real.numerator);
+      return product ? product->dividedBy(real.denominator) : product;
+    }));
+    if (!extent)
+      return std::nullopt;
+    result.push_back(*extent);
+  }
+  return result;
+}
+
+std::optional<llvm::SmallVector<Extent>> Tracer::traceParts(mlir::Operation *op, unsigned depth) {
   llvm::SmallVector<Extent> result;
   if (llvm::isa<ConcatOp>(op)) {
     for (mlir::Value operand : op->getOperands()) {
-      auto part = trace(operand, bounds, depth - 1);
+      auto part = trace(operand, depth - 1);
       if (!part)
         return std::nullopt;
       result.append(*part);
@@ -50,7 +170,7 @@ static std::optional<llvm::SmallVector<Extent>> trace(mlir::Value value, const B
     return result;
   }
   mlir::Value source = op->getOperand(0);
-  auto all = OnnxNode::getRank(source) == 1 ? trace(source, bounds, depth - 1) : std::nullopt;
+  auto all = OnnxNode::getRank(source) == 1 ? trace(source, depth - 1) : std::nullopt;
   if (!all)
     return std::nullopt;
   auto size = static_cast<int64_t>(all->size());
@@ -71,9 +191,37 @@ static std::optional<llvm::SmallVector<Extent>> trace(mlir::Value value, const B
   return result;
 }
 
+std::optional<llvm::SmallVector<Extent>> Tracer::trace(mlir::Value value, unsigned depth) {
+  mlir::Type type = OnnxNode::getType(value).getElementType();
+  if (mlir::ElementsAttr constant = OnnxNode::getConstant(value)) {
+    auto numbers = isDataMissing(constant) ? std::nullopt : readInts(constant);
+    if (!numbers)
+      return std::nullopt;
+    return llvm::map_to_vector(*numbers, [](int64_t number) { return Extent{number, {}}; });
+  }
+  if (bounds.isCount(value))
+    return llvm::SmallVector<Extent>{{bounds.getBound(value), value}};
+  mlir::Operation *op = value.getDefiningOp();
+  // Of other integers some are too narrow.
+  if (!op || depth == 0 || !(type.isInteger(64) || type.isInteger(32)))
+    return std::nullopt;
+  if (llvm::isa<CastOp>(op) && llvm::isa<mlir::FloatType>(OnnxNode::getType(op->getOperand(0)).getElementType()))
+    return traceFloor(op->getOperand(0), depth - 1);
+  if (llvm::isa<ReshapeOp, CastOp>(op))
+    return trace(op->getOperand(0), depth - 1);
+  // All others are vectors.
+  if (OnnxNode::getRank(value) > 1)
+    return std::nullopt;
+  if (llvm::isa<ConcatOp, GatherOp, SliceOp>(op))
+    return traceParts(op, depth);
+  if (llvm::isa<AddOp, SubOp, MulOp, DivOp>(op))
+    return traceArithmetic(op, depth);
+  return std::nullopt;
+}
+
 llvm::FailureOr<llvm::SmallVector<Extent>> OnnxNode::getExtents(unsigned index, llvm::StringRef what) {
   if (mlir::Value input = getInput(index); input && !getConstant(input))
-    if (auto extents = trace(input, context.bounds, kMaxDepth))
+    if (auto extents = Tracer(*this, context.bounds).trace(input))
       return std::move(*extents);
   auto numbers = getConstantInts(index, what);
   if (failed(numbers))

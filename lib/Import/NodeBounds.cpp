@@ -41,46 +41,88 @@ mlir::Value OnnxNode::state(mlir::Value value, Counts counts) {
   return isBounded ? bound(value, std::move(counts)) : stateUnbounded(value);
 }
 
+mlir::Value OnnxNode::makeCount(const CountForm &form) {
+  if (form.isConstant())
+    return reshape(constantInts(form.getConstant()), {});
+  if (mlir::Value known = context.bounds.getCount(form))
+    return known;
+  mlir::Value sum;
+  for (const CountForm::Term &term : form.terms) {
+    mlir::Value part = term.count;
+    if (term.factor != 1)
+      part = create<MulOp>(part, reshape(constantInts(term.factor), {}));
+    sum = sum ? create<AddOp>(sum, part) : part;
+  }
+  if (form.added != 0)
+    sum = create<AddOp>(sum, reshape(constantInts(form.added), {}));
+  // Below 0 a quotient would be rounded to it.
+  if (!form.isNeverNegative())
+    sum = create<MaxOp>(sum, reshape(constantInts(0), {}));
+  if (form.divisor != 1)
+    sum = create<DivOp>(sum, reshape(constantInts(form.divisor), {}));
+  if (sum)
+    context.bounds.setCount(form, sum);
+  return sum;
+}
+
 mlir::Value OnnxNode::deriveCount(mlir::Value count, int64_t added, int64_t divisor) {
-  // ((n + a) / d + b) / e is (n + a + d b) / (d e), so that what is computed in several ways is one count; also where
-  // n + a, or all of it, is below 0, unless n + a is and b is not.
-  Bounds::Derivation inner = context.bounds.getDerivation(count);
-  if (inner.added >= 0 || added <= 0) {
-    std::optional<int64_t> shift = llvm::checkedMul(inner.divisor, added);
-    std::optional<int64_t> sum = shift ? llvm::checkedAdd(inner.added, *shift) : std::nullopt;
-    std::optional<int64_t> product = llvm::checkedMul(inner.divisor, divisor);
-    if (sum && product) {
-      count = inner.count;
-      added = *sum;
-      divisor = *product;
-    }
-  }
-  if (added == 0 && divisor == 1)
-    return count;
-  mlir::Value &known = context.bounds.getDerived(count, {}, {added, divisor, 0});
-  if (!known) {
-    // Below 0 a quotient would be rounded to it.
-    mlir::Value sum = create<AddOp>(count, scalarLike(count, static_cast<double>(added)));
-    mlir::Value positive = create<MaxOp>(sum, scalarLike(count, 0));
-    known = create<DivOp>(positive, scalarLike(count, static_cast<double>(divisor)));
-    context.bounds.setDerivation(known, {count, added, divisor});
-  }
-  return known;
+  return computeCount(count, [&](const CountForm &form) {
+    std::optional<CountForm> sum = form.plus(CountForm::constant(added));
+    return sum ? sum->dividedBy(divisor) : sum;
+  });
+}
+
+mlir::Value OnnxNode::multiplyCount(mlir::Value count, int64_t factor, int64_t added) {
+  return computeCount(count, [&](const CountForm &form) {
+    std::optional<CountForm> product = form.times(factor);
+    return product ? product->plus(CountForm::constant(added)) : product;
+  });
+}
+
+mlir::Value OnnxNode::computeCount(mlir::Value count,
+                                   llvm::function_ref<std::optional<CountForm>(const CountForm &)> compute) {
+  if (!count)
+    return {};
+  auto form =
+      context.bounds.combine({0, count}, {}, [&](const CountForm &own, const CountForm &) { return compute(own); });
+  assert(form && "numbers of extents are small");
+  return makeCount(*form);
 }
 
 mlir::Value OnnxNode::addCounts(mlir::Value a, mlir::Value b) {
-  mlir::Value &known = context.bounds.getDerived(a, b, {});
-  if (!known)
-    known = create<AddOp>(a, b);
-  return known;
+  if (!a || !b)
+    return {};
+  auto form = context.bounds.combine({0, a}, {0, b},
+                                     [](const CountForm &own, const CountForm &other) { return own.plus(other); });
+  return makeCount(*form);
+}
+
+Extent OnnxNode::makeExtent(const CountForm &form) {
+  if (form.isConstant())
+    return {form.getConstant(), {}};
+  int64_t bound = context.bounds.getBound(form);
+  return {bound, bound == 0 ? mlir::Value() : makeCount(form)};
+}
+
+Extent OnnxNode::subtractExtents(const Extent &a, const Extent &b) {
+  auto form =
+      context.bounds.combine(a, b, [](const CountForm &own, const CountForm &other) { return own.minus(other); });
+  return makeExtent(*form);
+}
+
+Extent OnnxNode::divideExtent(const Extent &extent, int64_t number) {
+  int64_t rounded = std::max<int64_t>(extent.number, 0) / number + (extent.number % number > 0);
+  return {rounded, deriveCount(extent.count, number - 1, number)};
 }
 
 mlir::Value OnnxNode::shareCount(mlir::Value count, std::array<int64_t, 3> numbers,
                                  llvm::function_ref<mlir::Value()> make) {
-  mlir::Value &known = context.bounds.getDerived(count, {}, numbers);
-  if (!known)
-    known = make();
-  return known;
+  if (mlir::Value known = context.bounds.getDerived(count, numbers))
+    return known;
+  mlir::Value made = make();
+  if (count && made)
+    context.bounds.setDerived(count, numbers, made);
+  return made;
 }
 
 mlir::Value OnnxNode::clearTails(mlir::Value value) {

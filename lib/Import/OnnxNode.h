@@ -24,12 +24,6 @@
 
 namespace dovetail::importer {
 
-/// An extent as a node is given it: a number or, of a dimension that is bounded, its bound and the count.
-struct Extent {
-  int64_t number;
-  mlir::Value count;
-};
-
 /// An operand that may be absent, for builders of operations.
 struct OptionalOperand {
   mlir::Value value;
@@ -187,7 +181,18 @@ public:
   mlir::Value stateUnbounded(mlir::Value value);
   /// The count (`count` + `added`) / `divisor`, rounded down, or 0 if that is below 0.
   mlir::Value deriveCount(mlir::Value count, int64_t added, int64_t divisor);
+  /// The count `count` * `factor` + `added`, or 0 if that is below 0.
+  mlir::Value multiplyCount(mlir::Value count, int64_t factor, int64_t added);
   mlir::Value addCounts(mlir::Value a, mlir::Value b);
+  /// `a` - `b`, or 0 if that is below 0.
+  Extent subtractExtents(const Extent &a, const Extent &b);
+  /// `extent` / `number`, rounded up.
+  Extent divideExtent(const Extent &extent, int64_t number);
+  Extent makeExtent(const CountForm &form);
+  /// The count of the simplest form that `compute`, which may not fail for the count itself, makes of it.
+  mlir::Value computeCount(mlir::Value count, llvm::function_ref<std::optional<CountForm>(const CountForm &)> compute);
+  /// The count of that form, or the constant.
+  mlir::Value makeCount(const CountForm &form);
   /// What `make` makes of a count and of `numbers`, the last of which is not 0: once.
   mlir::Value shareCount(mlir::Value count, std::array<int64_t, 3> numbers, llvm::function_ref<mlir::Value()> make);
   /// `value` with zeros in its tails: not bounded any more.

@@ -293,26 +293,39 @@ static llvm::FailureOr<mlir::TypedAttr> readScalar(OnnxNode &node, unsigned inde
   return llvm::cast<mlir::TypedAttr>(dense.getSplatValue<mlir::Attribute>());
 }
 
-static OperatorImport range("Range", [](OnnxNode &node) -> llvm::LogicalResult {
-  auto start = readScalar(node, 0, "start"), delta = readScalar(node, 2, "delta");
-  if (failed(start) || failed(delta))
+/// A range of integers whose length varies from run to run: `start`, `limit` or both are extents.
+static llvm::LogicalResult importBoundedRange(OnnxNode &node) {
+  auto start = node.getExtents(0, "start"), limit = node.getExtents(1, "limit");
+  auto delta = node.getConstantInts(2, "delta");
+  if (failed(start) || failed(limit) || failed(delta))
     return llvm::failure();
-  if (!node.getConstant(node.getInput(1)) && llvm::isa<mlir::IntegerAttr>(*start)) {
-    auto extent = node.getExtents(1, "limit");
-    if (failed(extent) || extent->size() != 1)
-      return node.getObstacle() ? llvm::failure() : node.invalid("'limit' is not a single number");
-    auto is = [](mlir::TypedAttr value, int64_t number) {
-      return llvm::cast<mlir::IntegerAttr>(value).getValue().getSExtValue() == number;
-    };
-    if (mlir::Type type = start->getType(); !is(*start, 0) || !llvm::isa<mlir::IntegerType>(delta->getType()) ||
-                                            !is(*delta, 1) || node.getType(node.getInput(1)).getElementType() != type)
-      return node.unsupported(
-          "'limit' varies from run to run, as a length, and the range is not from 0 on in steps of 1",
-          "export the model with a range of that form");
-    mlir::Value range =
-        node.createAs<RangeOp>(mlir::RankedTensorType::get(extent->front().number, start->getType()), *start, *delta);
-    return node.setResult(node.bound(range, {extent->front().count}));
-  }
+  mlir::Type type = node.getType(node.getInput(0)).getElementType();
+  if (start->size() != 1 || limit->size() != 1 || delta->size() != 1 || delta->front() == 0)
+    return node.invalid("'start', 'limit' and 'delta' are not single numbers, or 'delta' is 0");
+  if (node.getType(node.getInput(1)).getElementType() != type ||
+      node.getType(node.getInput(2)).getElementType() != type)
+    return node.invalid("'start', 'limit' and 'delta' differ in type");
+  int64_t step = delta->front();
+  Extent length = step > 0 ? node.subtractExtents(limit->front(), start->front())
+                           : node.subtractExtents(start->front(), limit->front());
+  length = node.divideExtent(length, std::abs(step));
+  if (length.number > std::numeric_limits<int32_t>::max())
+    return node.invalid("the range is too long");
+  mlir::Builder &builder = node.getBuilder();
+  mlir::Value range =
+      node.createAs<RangeOp>(mlir::RankedTensorType::get(length.number, type),
+                             builder.getIntegerAttr(type, start->front().count ? 0 : start->front().number),
+                             builder.getIntegerAttr(type, step));
+  if (start->front().count)
+    range = node.create<AddOp>(range, node.cast(start->front().count, type));
+  return node.setResult(node.bound(range, {length.count}));
+}
+
+static OperatorImport range("Range", [](OnnxNode &node) -> llvm::LogicalResult {
+  auto isConstant = [&](unsigned index) { return OnnxNode::getConstant(node.getInput(index)) != nullptr; };
+  if (node.getType(node.getInput(0)).getElementType().isSignlessInteger() && (!isConstant(0) || !isConstant(1)))
+    return importBoundedRange(node);
+  auto start = readScalar(node, 0, "start"), delta = readScalar(node, 2, "delta");
   auto limit = readScalar(node, 1, "limit");
   if (failed(start) || failed(limit) || failed(delta))
     return llvm::failure();
