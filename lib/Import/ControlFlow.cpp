@@ -41,36 +41,104 @@ static llvm::FailureOr<int64_t> readTripCount(OnnxNode &node, unsigned operand, 
   return std::max<int64_t>(values->front(), 0);
 }
 
-/// `onTrue` where the condition, of rank 0, holds at run time. Fails where the two differ in more than elements.
-/// `choice`: the number of a choice whose sides need not be computed both.
-static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, const Binding &onTrue,
-                                       const Binding &onFalse, const llvm::Twine &what,
-                                       std::optional<uint64_t> choice = std::nullopt) {
+namespace {
+
+/// Chooses between the results of two branches when the program runs.
+class Chooser {
+public:
+  /// `choice`: the number of a choice whose sides need not be computed both.
+  Chooser(OnnxNode &node, mlir::Value condition, std::optional<uint64_t> choice = std::nullopt)
+      : node(node), condition(condition), choice(choice) {}
+
+  /// `onTrue` where the condition, of rank 0, holds. `what` is the subject of a message. Fails where the two differ in
+  /// more than elements and extents.
+  llvm::FailureOr<Binding> choose(const Binding &onTrue, const Binding &onFalse, const llvm::Twine &what);
+
+private:
+  mlir::Value select(mlir::Value a, mlir::Value b) {
+    if (a == b || !a || !b)
+      return b ? a : b;
+    if (choice)
+      return ChooseOp::create(node.getBuilder(), node.getLoc(), a.getType(), condition, a, b, *choice);
+    return node.create<SelectOp>(condition, a, b);
+  }
+  /// Null where the tensors differ in type or rank.
+  mlir::Value selectTensor(mlir::Value a, mlir::Value b);
+  /// `value` with zeros up to `shape`.
+  mlir::Value extend(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  /// The extent of a dimension that is the one of `a` or the one of `b`.
+  mlir::Value chooseCount(mlir::Value a, mlir::Value b, unsigned dim);
+
+  using Extent = std::pair<mlir::Value, int64_t>;
+
+  OnnxNode &node;
+  mlir::Value condition;
+  std::optional<uint64_t> choice;
+  /// Results whose extents are chosen alike have one count.
+  llvm::SmallVector<std::pair<std::pair<Extent, Extent>, mlir::Value>> counts;
+};
+
+} // namespace
+
+mlir::Value Chooser::extend(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
+  if (OnnxNode::getShape(value) == shape)
+    return value;
+  llvm::SmallVector<int64_t> low(shape.size(), 0), high;
+  for (auto [from, to] : llvm::zip(OnnxNode::getShape(value), shape))
+    high.push_back(to - from);
+  Counts given(node.getCounts(value));
+  mlir::Value zero = node.splat(mlir::RankedTensorType::get({}, OnnxNode::getType(value).getElementType()), 0);
+  return node.state(node.create<PadOp>(value, OptionalOperand{zero}, low, high, PadMode::Constant), given);
+}
+
+mlir::Value Chooser::chooseCount(mlir::Value a, mlir::Value b, unsigned dim) {
+  Extent extentA = {node.getCount(a, dim), OnnxNode::getShape(a)[dim]};
+  Extent extentB = {node.getCount(b, dim), OnnxNode::getShape(b)[dim]};
+  std::pair key(extentA, extentB);
+  for (const auto &[known, count] : counts)
+    if (known == key)
+      return count;
+  auto getCount = [&](Extent extent) {
+    return extent.first ? extent.first : node.reshape(node.constantInts(extent.second), {});
+  };
+  mlir::Value count = select(getCount(extentA), getCount(extentB));
+  counts.emplace_back(key, count);
+  return count;
+}
+
+mlir::Value Chooser::selectTensor(mlir::Value a, mlir::Value b) {
+  if (a == b)
+    return a;
+  mlir::RankedTensorType typeA = OnnxNode::getType(a), typeB = OnnxNode::getType(b);
+  if (typeA.getElementType() != typeB.getElementType() || typeA.getRank() != typeB.getRank())
+    return {};
+  if (typeA == typeB && node.getCounts(a) == node.getCounts(b))
+    return select(a, b);
+  Counts chosen(typeA.getRank());
+  llvm::SmallVector<int64_t> shape;
+  for (auto [dim, extentA, extentB] : llvm::enumerate(typeA.getShape(), typeB.getShape())) {
+    shape.push_back(std::max(extentA, extentB));
+    mlir::Value countA = node.getCount(a, dim);
+    chosen[dim] = extentA == extentB && countA == node.getCount(b, dim) ? countA : chooseCount(a, b, dim);
+  }
+  mlir::Value value = select(extend(a, shape), extend(b, shape));
+  return value ? node.bound(value, chosen) : value;
+}
+
+llvm::FailureOr<Binding> Chooser::choose(const Binding &onTrue, const Binding &onFalse, const llvm::Twine &what) {
   auto differ = [&] {
     std::string types;
-    llvm::raw_string_ostream stream(types);
-    stream << onTrue << " or " << onFalse;
-    if (onTrue.kind == Binding::Known && onFalse.kind == Binding::Known &&
-        onTrue.value.getType() == onFalse.value.getType())
-      stream << ", of extents that differ from run to run";
-    return node.unsupported(what + " is " + types + ", depending on a condition that is known at run time only",
-                            "export the model with values of one shape, or with a condition that shapes decide");
+    llvm::raw_string_ostream(types) << onTrue << " or " << onFalse;
+    return node.unsupported(
+        what + " is " + types + ", depending on a condition that is known at run time only",
+        "export the model with values of one type and rank, or with a condition that shapes decide");
   };
   if (onTrue.kind == Binding::Unknown || onFalse.kind == Binding::Unknown)
     return Binding::unknown();
   if (onTrue.kind != onFalse.kind)
     return differ();
-  auto chooseTensor = [&](mlir::Value a, mlir::Value b) -> mlir::Value {
-    if (a == b)
-      return a;
-    if (a.getType() != b.getType() || node.getCounts(a) != node.getCounts(b))
-      return {};
-    if (choice)
-      return ChooseOp::create(node.getBuilder(), node.getLoc(), a.getType(), condition, a, b, *choice);
-    return node.create<SelectOp>(condition, a, b);
-  };
   if (onTrue.kind == Binding::Known) {
-    mlir::Value value = chooseTensor(onTrue.value, onFalse.value);
+    mlir::Value value = selectTensor(onTrue.value, onFalse.value);
     if (!value)
       return differ();
     return Binding::known(value);
@@ -81,7 +149,7 @@ static llvm::FailureOr<Binding> choose(OnnxNode &node, mlir::Value condition, co
     return differ();
   std::vector<mlir::Value> elements;
   for (auto [a, b] : llvm::zip_equal(*onTrue.elements, *onFalse.elements)) {
-    elements.push_back(chooseTensor(a, b));
+    elements.push_back(selectTensor(a, b));
     if (!elements.back())
       return differ();
   }
@@ -172,9 +240,10 @@ llvm::LogicalResult GraphImporter::importIf(OnnxNode &node, Scope &scope) {
   std::optional<uint64_t> choice;
   if (isCostly(node, first))
     choice = numChoices++;
+  Chooser chooser(node, condition->value, choice);
   for (int number = 0; number < node.getProto().output_size(); ++number) {
-    auto chosen = choose(node, condition->value, (*onTrue)[number], (*onFalse)[number],
-                         "its result '" + llvm::Twine(node.getProto().output(number)) + "'", choice);
+    auto chosen = chooser.choose((*onTrue)[number], (*onFalse)[number],
+                                 "its result '" + llvm::Twine(node.getProto().output(number)) + "'");
     if (failed(chosen) || failed(node.setBinding(number, *chosen)))
       return llvm::failure();
   }
@@ -273,11 +342,12 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
       return setUnknown(node);
     if (active.value && last != getLastOp(node) && failed(guardLookups(node, last, active.value)))
       return llvm::failure();
+    Chooser chooser(node, active.value);
     for (int number = 0; number < numCarried; ++number) {
       Binding next = (*results)[1 + number];
       if (active.value) {
-        auto chosen = choose(node, active.value, next, carried[number],
-                             "what iterations carry, '" + body.getOutputName(1 + number) + "',");
+        auto chosen =
+            chooser.choose(next, carried[number], "what iterations carry, '" + body.getOutputName(1 + number) + "',");
         if (failed(chosen))
           return llvm::failure();
         next = *chosen;

@@ -55,8 +55,11 @@ static Marked compact(OnnxNode &node, mlir::Value mask) {
     return {node.constantInts({}), {}};
   if (auto marks = readMarks(node.getConstant(mask)))
     return findPositions(node, *marks);
-  mlir::Value ones = node.cast(mask, node.getBuilder().getI64Type());
-  mlir::Value count = node.reshape(node.reduce(ones, ReduceKind::Sum, 0), {});
+  // Of one mask there are as many each time.
+  mlir::Value count = node.shareCount(mask, {}, [&] {
+    mlir::Value ones = node.cast(mask, node.getBuilder().getI64Type());
+    return node.reshape(node.reduce(ones, ReduceKind::Sum, 0), {});
+  });
   return {node.create<CompactOp>(mask), count};
 }
 
