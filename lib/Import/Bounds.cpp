@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bounds.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 
 using namespace dovetail;
@@ -46,6 +48,25 @@ std::optional<CountForm> Bounds::combine(const Extent &a, const Extent &b, Compu
       if (std::optional<CountForm> form = compute(formA, formB); form && (!best || getSize(*form) < getSize(*best)))
         best = std::move(form);
   return best;
+}
+
+mlir::Value Bounds::agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, unsigned dim,
+                          mlir::Value count) {
+  Counts given(get(value));
+  auto scalar = llvm::cast<mlir::RankedTensorType>(count.getType());
+  auto vector = mlir::RankedTensorType::get(1, scalar.getElementType());
+  auto indices = mlir::RankedTensorType::get(1, builder.getIntegerType(64, /*isSigned=*/false));
+  mlir::Value difference = AbsOp::create(builder, loc, scalar, SubOp::create(builder, loc, scalar, given[dim], count));
+  mlir::Value index = CastOp::create(builder, loc, indices, ReshapeOp::create(builder, loc, vector, difference),
+                                     indices.getElementType());
+  auto looked = GatherOp::create(builder, loc, vector, ReshapeOp::create(builder, loc, vector, given[dim]), index,
+                                 /*axis=*/int64_t(0));
+  looked->setAttr(kPositionsAttrName, builder.getI64IntegerAttr(kDifferencePositions));
+  mlir::Value checked = ReshapeOp::create(builder, loc, scalar, looked);
+  mlir::Value agreed = ClearTailOp::create(builder, loc, value.getType(), value, checked, static_cast<int64_t>(dim));
+  given[dim] = count;
+  set(agreed, given);
+  return agreed;
 }
 
 void Bounds::forget(mlir::Value value) {
@@ -98,6 +119,12 @@ public:
   /// and in those of the other factor, add nothing.
   Counts getSummed(unsigned operand) const;
   const Definition &getDefinition() const { return definition; }
+  /// A dimension of an operand that meets one of another operand, which `count` bounds.
+  struct Meeting {
+    unsigned operand, dim;
+    mlir::Value count;
+  };
+  llvm::ArrayRef<Meeting> getMeetings() const { return meetings; }
 
 private:
   /// The loop that gives the coordinates of a dimension that is read, one for each and in order, if it is of the result
@@ -110,6 +137,7 @@ private:
   DefinitionOpInterface op;
   Definition definition;
   Counts counts; ///< For each loop.
+  llvm::SmallVector<Meeting> meetings;
 };
 } // namespace
 
@@ -143,8 +171,9 @@ std::optional<Obstacle> ResultBounds::infer() {
       if (!loop)
         return describe(read.operand, dim, "its result depends on that extent");
       if (counts[*loop] && counts[*loop] != count)
-        return describe(read.operand, dim, "meets another one, which need not be equal");
-      counts[*loop] = count;
+        meetings.push_back({read.operand, static_cast<unsigned>(dim), counts[*loop]});
+      else
+        counts[*loop] = count;
     }
   // What is read along a bounded dimension is bounded by the same count, or broadcast.
   for (const Access &read : definition.reads) {
@@ -193,6 +222,12 @@ std::optional<Obstacle> Bounds::infer(mlir::Operation *op) {
   ResultBounds results(*this, definitionOp);
   if (std::optional<Obstacle> obstacle = results.infer())
     return obstacle;
+  for (const ResultBounds::Meeting &meeting : results.getMeetings())
+    // Another read of the operand may have seen to it.
+    if (mlir::Value operand = op->getOperand(meeting.operand); get(operand)[meeting.dim] != meeting.count) {
+      mlir::OpBuilder builder(op);
+      op->setOperand(meeting.operand, agree(builder, op->getLoc(), operand, meeting.dim, meeting.count));
+    }
   for (unsigned operand = 0; operand < op->getNumOperands() && results.getDefinition().isProduct; ++operand)
     clearTails(op, operand, results.getSummed(operand));
   // An index in a tail is nobody's: it must not be reported.

@@ -91,10 +91,14 @@ public:
   /// Forgets a value that is about to be erased.
   void forget(mlir::Value value);
 
+  /// `value`, of which dimension `dim` is bounded, with `count` as what bounds that. A run in which the two differ ends
+  /// with an error.
+  mlir::Value agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, unsigned dim, mlir::Value count);
+
   /// Finds the bounded dimensions of the results of `op`, from those of its operands: a dimension of an operand that is
   /// read at a loop over a dimension of the result, and nothing else, bounds that dimension. Indices that are looked up
-  /// get tails that are zero, and so do factors of products that are summed over one. Returns why the results may
-  /// depend on a tail, or have another extent, if so.
+  /// get tails that are zero, and so do factors of products that are summed over one. Where two counts meet, they are
+  /// to `agree`. Returns why the results may depend on a tail, or have another extent, if so.
   std::optional<Obstacle> infer(mlir::Operation *op);
 
 private:

@@ -222,6 +222,11 @@ static mlir::TypedAttr getNeutral(mlir::Type type, ReduceKind kind) {
   return mlir::IntegerAttr::get(type, value);
 }
 
+mlir::Value OnnxNode::neutralLike(mlir::Value like, ReduceKind kind) {
+  mlir::Type type = getType(like).getElementType();
+  return constant(mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({}, type), getNeutral(type, kind)));
+}
+
 mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, ReduceKind kind) {
   return value ? fillTails(value, axes, getNeutral(getType(value).getElementType(), kind)) : mlir::Value();
 }

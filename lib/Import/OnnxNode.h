@@ -139,6 +139,8 @@ public:
   mlir::Value scalarLike(mlir::Value like, double number);
   /// `size` successive numbers from `start` on, a vector of i64.
   mlir::Value count(int64_t start, int64_t size);
+  /// The neutral element of `kind`, of the element type of `like`, in a tensor of rank 0.
+  mlir::Value neutralLike(mlir::Value like, ReduceKind kind);
   /// `number` repeated in a tensor of `type`.
   mlir::Value splat(mlir::RankedTensorType type, double number);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
@@ -195,6 +197,10 @@ public:
   mlir::Value makeCount(const CountForm &form);
   /// What `make` makes of a count and of `numbers`, the last of which is not 0: once.
   mlir::Value shareCount(mlir::Value count, std::array<int64_t, 3> numbers, llvm::function_ref<mlir::Value()> make);
+  /// `value` with `count` as what bounds dimension `dim`, which must be equal in each run.
+  mlir::Value agree(mlir::Value value, unsigned dim, mlir::Value count) {
+    return context.bounds.agree(context.builder, context.loc, value, dim, count);
+  }
   /// `value` with zeros in its tails: not bounded any more.
   mlir::Value clearTails(mlir::Value value);
   /// `value` with what changes nothing where elements are combined by `kind`, or with `filler`, in the tails of `axes`,

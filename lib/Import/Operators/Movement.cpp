@@ -15,18 +15,23 @@
 using namespace dovetail;
 using namespace dovetail::importer;
 
-/// The counts of all dimensions but `axis` of the operands, which are to be put together along that; fails if they
-/// differ.
-static llvm::FailureOr<Counts> getCommonCounts(OnnxNode &node, int64_t axis) {
-  Counts common(node.getRank(node.getInput(0)));
-  for (auto [number, operand] : llvm::enumerate(node.getInputs()))
+/// The counts of all dimensions but `axis` of `operands`, which are to be put together along that. Where they differ,
+/// operands become ones that agree; fails if one has a count and another none.
+static llvm::FailureOr<Counts> getCommonCounts(OnnxNode &node, llvm::MutableArrayRef<mlir::Value> operands,
+                                               int64_t axis) {
+  Counts common(node.getRank(operands.front()));
+  for (auto [number, operand] : llvm::enumerate(operands))
     for (size_t dim = 0; dim < common.size(); ++dim) {
       mlir::Value count = node.getCount(operand, dim);
       if (static_cast<int64_t>(dim) == axis || (number > 0 && count == common[dim]))
         continue;
+      if (number > 0 && count && common[dim]) {
+        operand = node.agree(operand, dim, common[dim]);
+        continue;
+      }
       if (number > 0)
         return node.unsupported(importer::describeBounded("operand " + llvm::Twine(count ? number : 0), dim,
-                                                          node.getShape(count ? operand : node.getInput(0))[dim],
+                                                          node.getShape(count ? operand : operands.front())[dim],
                                                           "other operands need not have as many elements there"));
       common[dim] = count;
     }
@@ -35,8 +40,8 @@ static llvm::FailureOr<Counts> getCommonCounts(OnnxNode &node, int64_t axis) {
 
 /// Puts operands together along a dimension of which some have as many elements as only runs know.
 static llvm::LogicalResult concatBounded(OnnxNode &node, int64_t axis) {
-  llvm::ArrayRef<mlir::Value> operands = node.getInputs();
-  auto counts = getCommonCounts(node, axis);
+  llvm::SmallVector<mlir::Value> operands(node.getInputs());
+  auto counts = getCommonCounts(node, operands, axis);
   if (failed(counts))
     return llvm::failure();
   mlir::Value all = node.create<ConcatOp>(mlir::ValueRange(operands), axis);
@@ -264,10 +269,12 @@ static OperatorImport expand("Expand", [](OnnxNode &node) -> llvm::LogicalResult
   mlir::Value expanded = node.broadcast(input, result);
   if (expanded != input)
     return node.setResult(node.bound(expanded, std::move(counts)));
-  // It has the bound as its extent, which is 1, in all runs.
+  // The operand itself stays unbounded: others read all of it.
+  bool isOwn = true;
   for (auto [dim, count] : llvm::enumerate(counts))
-    if (count && (ownCounts.empty() || ownCounts[dim] != count))
-      return node.unsupported(importer::describeBounded("the result", dim, 1, "the operand has one element there"));
+    isOwn &= !count || (!ownCounts.empty() && ownCounts[dim] == count);
+  if (!isOwn)
+    input = node.bound(importer::clearTails(node.getBuilder(), node.getLoc(), input, counts), counts);
   return node.setResult(input);
 });
 

@@ -30,13 +30,231 @@ static llvm::FailureOr<ReduceKindAttr> readReduction(OnnxNode &node) {
   return ReduceKindAttr::get(node.getBuilder().getContext(), *kind);
 }
 
+namespace {
+
+/// Updates of which there are as many as only runs know. Those in tails are carried out, too, and change nothing: they
+/// repeat the last update, or write the neutral element of the reduction. Where there is no update, they write what is
+/// there.
+class BoundedScatter {
+public:
+  BoundedScatter(OnnxNode &node, ReduceKindAttr reduction)
+      : data(node.getInput(0)), places(node.getInput(1)), updates(node.getInput(2)), node(node), reduction(reduction) {}
+
+  mlir::Value data, places, updates;
+
+  bool isBounded() const {
+    return llvm::any_of(node.getInputs(), [&](mlir::Value input) { return !node.getCounts(input).empty(); });
+  }
+  /// For ScatterElements along `axis`.
+  llvm::LogicalResult prepareElements(int64_t axis);
+  /// For ScatterND.
+  llvm::LogicalResult prepareSlices();
+
+private:
+  /// That the first `rank` dimensions of places and updates are the same ones: of their bounds the lesser is that of
+  /// both.
+  llvm::LogicalResult unify(int64_t rank);
+  llvm::ArrayRef<int64_t> getShape(mlir::Value value) const { return OnnxNode::getShape(value); }
+  mlir::Value crop(mlir::Value value, int64_t dim, int64_t size);
+  /// Repeats the last of the rows along `dim`.
+  mlir::Value repeatLast(mlir::Value value, int64_t dim, mlir::Value count);
+  /// The first elements of the data, so many in each dimension.
+  mlir::Value getFirst(llvm::ArrayRef<int64_t> sizes);
+  /// In a tensor of `rank` dimensions, where dimension `dim` of this extent is beyond `count`.
+  mlir::Value findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count);
+  /// `places`, counted from the beginning of what there is along dimensions of `data`; what is outside becomes
+  /// `bounds`. `extents` and `bounds` broadcast to places.
+  void countFromBegin(mlir::Value extents, mlir::Value bounds);
+  mlir::Value getExtent(int64_t dim) {
+    mlir::Value count = node.getCount(data, dim);
+    return count ? node.reshape(count, 1) : node.constantInts(getShape(data)[dim]);
+  }
+  /// Writes `first` at place 0 where `isTail`, of the rank of places, holds. `isTailOfUpdates` is the same of the rank
+  /// of updates. `counts` bound updates from then on.
+  void silence(mlir::Value isTail, mlir::Value isTailOfUpdates, mlir::Value first, Counts counts);
+
+  OnnxNode &node;
+  ReduceKindAttr reduction;
+};
+
+} // namespace
+
+mlir::Value BoundedScatter::crop(mlir::Value value, int64_t dim, int64_t size) {
+  llvm::SmallVector<int64_t> sizes(getShape(value)), starts(sizes.size(), 0), steps(sizes.size(), 1);
+  Counts counts(node.getCounts(value));
+  sizes[dim] = size;
+  return node.state(node.slice(value, starts, sizes, steps), counts);
+}
+
+llvm::LogicalResult BoundedScatter::unify(int64_t rank) {
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    mlir::Value count = node.getCount(places, dim), other = node.getCount(updates, dim);
+    if (count == other)
+      continue;
+    if (!count || !other)
+      return node.unsupported(node.describeBounded(count ? "operand 1" : "operand 2", count ? places : updates,
+                                                   "the other one has another extent there"));
+    int64_t bound = getShape(places)[dim], otherBound = getShape(updates)[dim];
+    mlir::Value &larger = bound > otherBound ? places : updates;
+    if (bound != otherBound)
+      larger = crop(larger, dim, std::min(bound, otherBound));
+    larger = node.agree(larger, dim, bound > otherBound ? other : count);
+  }
+  return llvm::success();
+}
+
+mlir::Value BoundedScatter::repeatLast(mlir::Value value, int64_t dim, mlir::Value count) {
+  Counts counts(node.getCounts(value));
+  counts[dim] = {};
+  mlir::Value one = node.scalarLike(count, 1);
+  mlir::Value last = node.create<MaxOp>(node.create<SubOp>(count, one), node.scalarLike(count, 0));
+  mlir::Value row = node.state(node.create<GatherOp>(value, node.reshape(last, 1), dim), counts);
+  mlir::Value isTail = findTail(OnnxNode::getRank(value), dim, getShape(value)[dim], count);
+  return node.state(node.create<SelectOp>(isTail, row, value), counts);
+}
+
+mlir::Value BoundedScatter::getFirst(llvm::ArrayRef<int64_t> sizes) {
+  llvm::SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  mlir::Value first = node.slice(data, starts, sizes, steps);
+  // The bounds of the data itself stay.
+  return first == data ? node.clearTails(data) : node.stateUnbounded(first);
+}
+
+mlir::Value BoundedScatter::findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count) {
+  llvm::SmallVector<int64_t> shape(rank, 1);
+  shape[dim] = extent;
+  return node.create<GreaterOrEqualOp>(node.reshape(node.count(0, extent), shape), count);
+}
+
+void BoundedScatter::countFromBegin(mlir::Value extents, mlir::Value bounds) {
+  Counts counts(node.getCounts(places));
+  mlir::Value given = node.cast(places, node.getBuilder().getI64Type()), zero = node.scalarLike(given, 0);
+  mlir::Value index =
+      node.create<SelectOp>(node.create<LessOp>(given, zero), node.create<AddOp>(given, extents), given);
+  mlir::Value isThere =
+      node.create<AndOp>(node.create<LessOrEqualOp>(zero, index), node.create<LessOp>(index, extents));
+  places = node.state(node.create<SelectOp>(isThere, index, bounds), counts);
+}
+
+void BoundedScatter::silence(mlir::Value isTail, mlir::Value isTailOfUpdates, mlir::Value first, Counts counts) {
+  places = node.stateUnbounded(node.create<SelectOp>(isTail, node.scalarLike(places, 0), places));
+  updates = node.state(node.create<SelectOp>(isTailOfUpdates, first, updates), std::move(counts));
+}
+
+llvm::LogicalResult BoundedScatter::prepareElements(int64_t axis) {
+  int64_t rank = OnnxNode::getRank(places);
+  if (OnnxNode::getRank(updates) != rank || OnnxNode::getRank(data) != rank)
+    return llvm::success();
+  if (failed(unify(rank)))
+    return llvm::failure();
+  if (node.getCount(data, axis))
+    countFromBegin(getExtent(axis), node.scalarLike(places, getShape(data)[axis]));
+  Counts counts(node.getCounts(places));
+  if (counts.empty() || OnnxNode::getType(data).getNumElements() == 0)
+    return llvm::success();
+  mlir::Value isTail;
+  for (auto [dim, count] : llvm::enumerate(counts)) {
+    if (!count)
+      continue;
+    mlir::Value own =
+        static_cast<int64_t>(dim) == axis && !reduction
+            ? node.create<EqualOp>(node.reshape(count, llvm::SmallVector<int64_t>(rank, 1)), node.scalarLike(count, 0))
+            : findTail(rank, dim, getShape(places)[dim], count);
+    if (static_cast<int64_t>(dim) == axis && !reduction) {
+      places = repeatLast(places, dim, count);
+      updates = repeatLast(updates, dim, count);
+    }
+    isTail = isTail ? node.create<OrOp>(isTail, own) : own;
+  }
+  mlir::Value first;
+  if (reduction) {
+    first = node.neutralLike(updates, reduction.getValue());
+  } else {
+    llvm::SmallVector<int64_t> sizes(getShape(places));
+    sizes[axis] = 1;
+    first = getFirst(sizes);
+  }
+  silence(isTail, isTail, first, {});
+  return llvm::success();
+}
+
+llvm::LogicalResult BoundedScatter::prepareSlices() {
+  int64_t batch = OnnxNode::getRank(places) - 1, depth = batch < 0 ? 0 : getShape(places).back();
+  if (batch < 0 || depth > OnnxNode::getRank(data) ||
+      OnnxNode::getRank(updates) != batch + OnnxNode::getRank(data) - depth)
+    return llvm::success();
+  if (node.getCount(places, batch))
+    return node.unsupported(node.describeBounded("operand 1", places, "it is that of the numbers of a place"));
+  if (failed(unify(batch)))
+    return llvm::failure();
+  // Elements of a slice are those of the data.
+  for (int64_t dim = batch; dim < OnnxNode::getRank(updates); ++dim) {
+    mlir::Value count = node.getCount(updates, dim), own = node.getCount(data, dim - batch + depth);
+    if (count && own && count != own)
+      updates = node.agree(updates, dim, own);
+    else if (count != own)
+      return node.unsupported(node.describeBounded(count ? "operand 2" : "operand 0", count ? updates : data,
+                                                   "slices that are written have another extent"));
+  }
+  bool isIndexed = false;
+  llvm::SmallVector<mlir::Value> extents;
+  llvm::SmallVector<int64_t> bounds;
+  for (int64_t dim = 0; dim < depth; ++dim) {
+    isIndexed |= node.getCount(data, dim) != mlir::Value();
+    extents.push_back(getExtent(dim));
+    bounds.push_back(getShape(data)[dim]);
+  }
+  if (isIndexed)
+    countFromBegin(depth == 1 ? extents.front() : node.create<ConcatOp>(mlir::ValueRange(extents), int64_t(0)),
+                   node.constantInts(bounds));
+  Counts counts(node.getCounts(places));
+  if (counts.empty() || OnnxNode::getType(data).getNumElements() == 0)
+    return llvm::success();
+  mlir::Value isTail;
+  for (int64_t dim = 0; dim < batch; ++dim) {
+    mlir::Value count = counts[dim];
+    if (!count)
+      continue;
+    mlir::Value own = reduction ? findTail(batch + 1, dim, getShape(places)[dim], count)
+                                : node.create<EqualOp>(node.reshape(count, llvm::SmallVector<int64_t>(batch + 1, 1)),
+                                                       node.scalarLike(count, 0));
+    if (!reduction) {
+      places = repeatLast(places, dim, count);
+      updates = repeatLast(updates, dim, count);
+    }
+    isTail = isTail ? node.create<OrOp>(isTail, own) : own;
+  }
+  // Updates have the dimensions of a slice in place of the last one of places.
+  llvm::SmallVector<int64_t> shape(getShape(isTail).drop_back());
+  shape.append(OnnxNode::getRank(updates) - batch, 1);
+  mlir::Value first;
+  if (reduction) {
+    first = node.neutralLike(updates, reduction.getValue());
+  } else {
+    llvm::SmallVector<int64_t> sizes(getShape(data));
+    std::fill(sizes.begin(), sizes.begin() + depth, 1);
+    llvm::SmallVector<int64_t> block(batch, 1);
+    block.append(sizes.begin() + depth, sizes.end());
+    first = node.reshape(getFirst(sizes), block);
+  }
+  Counts rest(node.getCounts(updates));
+  for (int64_t dim = 0; dim < batch && !rest.empty(); ++dim)
+    rest[dim] = {};
+  silence(isTail, node.reshape(isTail, shape), first, std::move(rest));
+  return llvm::success();
+}
+
 static llvm::LogicalResult importScatterElements(OnnxNode &node) {
   auto reduction = readReduction(node);
   auto axis = node.normalizeAxis(node.getInt("axis", 0), node.getRank(node.getInput(0)));
   if (failed(reduction) || failed(axis))
     return llvm::failure();
-  return node.setResult(
-      node.create<ScatterElementsOp>(node.getInput(0), node.getInput(1), node.getInput(2), *axis, *reduction));
+  BoundedScatter scatter(node, *reduction);
+  bool isBounded = scatter.isBounded();
+  if (isBounded && failed(scatter.prepareElements(*axis)))
+    return llvm::failure();
+  mlir::Value result = node.create<ScatterElementsOp>(scatter.data, scatter.places, scatter.updates, *axis, *reduction);
+  return node.setResult(isBounded ? node.state(result, Counts(node.getCounts(node.getInput(0)))) : result);
 }
 
 static OperatorImport scatter("Scatter", importScatterElements);
@@ -46,5 +264,10 @@ static OperatorImport scatterND("ScatterND", [](OnnxNode &node) -> llvm::Logical
   auto reduction = readReduction(node);
   if (failed(reduction))
     return llvm::failure();
-  return node.setResult(node.create<ScatterNDOp>(node.getInput(0), node.getInput(1), node.getInput(2), *reduction));
+  BoundedScatter scatter(node, *reduction);
+  bool isBounded = scatter.isBounded();
+  if (isBounded && failed(scatter.prepareSlices()))
+    return llvm::failure();
+  mlir::Value result = node.create<ScatterNDOp>(scatter.data, scatter.places, scatter.updates, *reduction);
+  return node.setResult(isBounded ? node.state(result, Counts(node.getCounts(node.getInput(0)))) : result);
 });

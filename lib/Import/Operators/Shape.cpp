@@ -121,11 +121,16 @@ static OperatorImport squeeze("Squeeze", [](OnnxNode &node) -> llvm::LogicalResu
   }
   // Of at most one element, that which must be there is looked up, so that runs without it end with an error.
   mlir::Value input = node.getInput(0);
+  Counts counts(node.getCounts(input));
   llvm::sort(axes, std::greater<>());
-  for (int64_t axis : axes)
+  for (int64_t axis : axes) {
     if (mlir::Value count = input ? node.getCount(input, axis) : mlir::Value())
       input = node.gatherBounded(input, node.scalarLike(count, 0), axis);
-  return node.setResult(node.reshape(input, result));
+    if (!counts.empty())
+      counts.erase(counts.begin() + axis);
+  }
+  mlir::Value squeezed = node.reshape(input, result);
+  return node.setResult(counts.empty() ? squeezed : node.state(squeezed, counts));
 });
 
 static OperatorImport unsqueeze("Unsqueeze", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -139,16 +144,17 @@ static OperatorImport unsqueeze("Unsqueeze", [](OnnxNode &node) -> llvm::Logical
   auto axes = node.normalizeAxes(**given, rank);
   if (failed(axes))
     return llvm::failure();
-  llvm::SmallVector<int64_t> result;
-  for (size_t dim = 0; dim < rank; ++dim) {
-    if (llvm::is_contained(*axes, static_cast<int64_t>(dim))) {
-      result.push_back(1);
-      continue;
-    }
-    result.push_back(shape.front());
-    shape = shape.drop_front();
+  llvm::SmallVector<int64_t> result(shape);
+  Counts counts(node.getCounts(node.getInput(0)));
+  bool isBounded = !counts.empty();
+  llvm::sort(*axes);
+  for (int64_t axis : *axes) {
+    result.insert(result.begin() + axis, 1);
+    if (isBounded)
+      counts.insert(counts.begin() + axis, mlir::Value());
   }
-  return setReshaped(node, result);
+  mlir::Value unsqueezed = node.reshape(node.getInput(0), result);
+  return node.setResult(isBounded ? node.state(unsqueezed, counts) : unsqueezed);
 });
 
 static llvm::LogicalResult importIdentity(OnnxNode &node) { return node.setBinding(0, node.getOperand(0)); }

@@ -78,7 +78,7 @@ struct StepInfo;
 /// An index that a kernel reads from data, and reports where it is out of range.
 struct IndexCheck {
   std::string node; ///< That reads it.
-  int64_t extent;   ///< Of what is indexed; at least 1.
+  int64_t extent;   ///< Of what is indexed; 0 if the index is the difference of two extents that must be equal.
   uint32_t dim;     ///< Which of its dimensions that is.
   bool isUnsigned;  ///< Whether the index is; else negative ones count from the end.
   int64_t tensor;   ///< That has the indices; -1 if the kernel computes them.

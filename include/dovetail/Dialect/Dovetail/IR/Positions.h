@@ -20,6 +20,8 @@ namespace dovetail {
 /// On an operation whose indices are coordinates of positions in a tensor of so many elements (i64). One that is out of
 /// range is the first coordinate itself, and what messages say is of positions.
 inline constexpr llvm::StringLiteral kPositionsAttrName = "dovetail.positions";
+/// Its value where the index is the difference of two extents that must be equal: a lookup of index 0 in one element.
+inline constexpr int64_t kDifferencePositions = 0;
 
 } // namespace dovetail
 
