@@ -183,6 +183,23 @@ mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes,
   return value;
 }
 
+mlir::Value OnnxNode::findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count) {
+  llvm::SmallVector<int64_t> shape(rank, 1);
+  shape[dim] = extent;
+  return create<GreaterOrEqualOp>(reshape(this->count(0, extent), shape), count);
+}
+
+mlir::Value OnnxNode::repeatLast(mlir::Value value, int64_t dim) {
+  if (!value)
+    return {};
+  Counts counts(getCounts(value));
+  mlir::Value count = counts[dim];
+  counts[dim] = {};
+  mlir::Value last = create<MaxOp>(create<SubOp>(count, scalarLike(count, 1)), scalarLike(count, 0));
+  mlir::Value row = state(create<GatherOp>(value, reshape(last, 1), dim), counts);
+  return state(create<SelectOp>(findTail(getRank(value), dim, getShape(value)[dim], count), row, value), counts);
+}
+
 mlir::Value OnnxNode::gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis) {
   mlir::Value count = getCount(value, axis), given = cast(indices, getBuilder().getI64Type());
   if (!given)

@@ -208,6 +208,11 @@ public:
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, ReduceKind kind);
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::TypedAttr filler);
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::Value filler);
+  /// `value` with the last element along `dim` in its tail there, which is not bounded any more.
+  mlir::Value repeatLast(mlir::Value value, int64_t dim);
+  /// Where dimension `dim`, of this extent, of a tensor of `rank` dimensions is beyond `count`; broadcasts to the
+  /// tensor.
+  mlir::Value findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count);
   /// Gathers along a dimension that has a count: from its end where indices, of any integer type, are negative. What is
   /// in the tail is outside of the tensor, too.
   mlir::Value gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis);

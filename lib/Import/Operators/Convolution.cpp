@@ -52,6 +52,16 @@ mlir::Value dovetail::importer::convolve(OnnxNode &node, mlir::Value input, mlir
   auto groups = readGroups(node);
   if (failed(groups))
     return {};
+  if (failed(node.inferBounds(input)))
+    return {};
+  if (window->varies(node, input, /*countsElements=*/false)) {
+    Counts counts;
+    mlir::Value arranged = window->arrange(node, input, ReduceKind::Sum, counts);
+    counts[1] = {};
+    return node.state(node.create<ConvOp>(arranged, weights, window->strides, window->dilations, window->padsLow,
+                                          window->padsHigh, *groups),
+                      std::move(counts));
+  }
   mlir::Value result = node.create<ConvOp>(window->fillTails(node, input, ReduceKind::Sum), weights, window->strides,
                                            window->dilations, window->padsLow, window->padsHigh, *groups);
   return window->boundResult(node, input, result);
@@ -91,6 +101,16 @@ static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm:
   bool isSame = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   if (!isSame && failed(window->applyAutoPad(node, node.getInput(0))))
     return llvm::failure();
+  mlir::Value input = node.getInput(0);
+  if (failed(node.inferBounds(input)))
+    return llvm::failure();
+  llvm::SmallVector<int64_t> boundedDims;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (node.getCount(input, dim + 2))
+      boundedDims.push_back(dim + 2);
+  if (!boundedDims.empty() && !outputShape.empty())
+    return node.unsupported(node.describeBounded("operand 0", input, "'output_shape' is the same in all runs").reason,
+                            "export the model with 'pads' and 'output_padding'");
   if (isSame || !outputShape.empty()) {
     for (unsigned dim = 0; dim < rank; ++dim) {
       int64_t extent = node.getShape(node.getInput(0))[dim + 2];
@@ -103,7 +123,21 @@ static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm:
       padTo(*window, dim, unpadded, result, mode == "SAME_UPPER");
     }
   }
-  return setResultWithBias(node, node.create<ConvTransposeOp>(node.getInput(0), node.getInput(1), window->strides,
-                                                              window->dilations, window->padsLow, window->padsHigh,
-                                                              outputPadding, *groups));
+  mlir::Value result = node.create<ConvTransposeOp>(
+      boundedDims.empty() ? input : node.fillTails(input, boundedDims, ReduceKind::Sum), node.getInput(1),
+      window->strides, window->dilations, window->padsLow, window->padsHigh, outputPadding, *groups);
+  if (!boundedDims.empty()) {
+    if (failed(node.inferBounds(result)))
+      return llvm::failure();
+    Counts counts(node.getCounts(result));
+    counts.resize(node.getRank(result));
+    for (int64_t dim : boundedDims) {
+      unsigned number = dim - 2;
+      counts[dim] = node.multiplyCount(node.getCount(input, dim), window->strides[number],
+                                       outputPadding[number] + window->getReach(number) - window->strides[number] -
+                                           window->padsLow[number] - window->padsHigh[number]);
+    }
+    result = node.bound(result, std::move(counts));
+  }
+  return setResultWithBias(node, result);
 });

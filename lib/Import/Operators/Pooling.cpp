@@ -15,6 +15,32 @@
 using namespace dovetail;
 using namespace dovetail::importer;
 
+/// A pool of windows that are placed, or whose elements are counted, by an extent that varies from run to run.
+static llvm::LogicalResult importVaryingPool(OnnxNode &node, WindowAttributes window, PoolKind kind, int64_t p) {
+  mlir::Value input = node.getInput(0);
+  bool isMean = kind == PoolKind::AverageExcludePad || kind == PoolKind::AverageIncludePad;
+  Counts counts;
+  llvm::SmallVector<mlir::Value> numbers;
+  mlir::Value arranged =
+      window.arrange(node, input, kind == PoolKind::Max ? ReduceKind::Max : ReduceKind::Sum, counts,
+                     isMean ? &numbers : nullptr, /*countsPads=*/kind == PoolKind::AverageIncludePad);
+  mlir::Type elementType = node.getType(input).getElementType();
+  if (isMean)
+    arranged = node.state(node.widen(arranged), Counts(node.getCounts(arranged)));
+  mlir::Value result =
+      node.state(node.create<PoolOp>(arranged, isMean ? PoolKind::AverageIncludePad : kind, window.kernel,
+                                     window.strides, window.dilations, window.padsLow, window.padsHigh,
+                                     /*ceil_mode=*/false, p),
+                 counts);
+  // The mean of all elements of a window, of which some do not count.
+  for (auto [dim, number] : llvm::enumerate(numbers)) {
+    mlir::Value all = node.scalarLike(number, static_cast<double>(window.kernel[dim]));
+    mlir::Value factor = node.cast(node.create<DivOp>(all, number), node.getType(result).getElementType());
+    result = node.state(node.create<MulOp>(result, factor), counts);
+  }
+  return node.setResult(isMean ? node.state(node.cast(result, elementType), counts) : result);
+}
+
 static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p = 2) {
   mlir::Value input = node.getInput(0);
   if (failed(node.requireRank(0, 3)))
@@ -33,14 +59,12 @@ static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p =
                                                              node.getInt("ceil_mode", 0) != 0,
                                                              node.getInt("storage_order", 0) != 0))))
     return llvm::failure();
-  // Where pads do not count, those of a tail would.
-  bool countsTails =
-      kind == PoolKind::AverageExcludePad && llvm::any_of(window->padsHigh, [](int64_t pad) { return pad != 0; });
-  mlir::Value filled =
-      countsTails ? input : window->fillTails(node, input, kind == PoolKind::Max ? ReduceKind::Max : ReduceKind::Sum);
+  if (window->varies(node, input, /*countsElements=*/kind == PoolKind::AverageExcludePad))
+    return importVaryingPool(node, *window, kind, p);
+  mlir::Value filled = window->fillTails(node, input, kind == PoolKind::Max ? ReduceKind::Max : ReduceKind::Sum);
   mlir::Value result = node.create<PoolOp>(filled, kind, window->kernel, window->strides, window->dilations,
                                            window->padsLow, window->padsHigh, node.getInt("ceil_mode", 0) != 0, p);
-  return node.setResult(countsTails ? result : window->boundResult(node, input, result));
+  return node.setResult(window->boundResult(node, input, result));
 }
 
 static OperatorImport maxPool("MaxPool", [](OnnxNode &node) { return importPool(node, PoolKind::Max); });

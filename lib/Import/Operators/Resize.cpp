@@ -10,55 +10,39 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../OnnxNode.h"
+#include "Resize.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/ResampleWindows.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
 
-namespace {
+mlir::Value Resize::build(OnnxNode &node, mlir::Value input) const {
+  if (OnnxNode::getShape(input) == llvm::ArrayRef<int64_t>(sizes) && coordinates != CoordinateMode::TfCropAndResize &&
+      llvm::all_of(scales, [](double scale) { return scale == 1; }))
+    return input;
+  return node.create<ResizeOp>(input, sizes, scales, mode, coordinates, nearest, roi, llvm::APFloat(cubicCoeffA),
+                               excludeOutside, llvm::APFloat(extrapolationValue));
+}
 
-/// A resize of all dimensions.
-struct Resize {
-  llvm::SmallVector<int64_t> sizes;
-  llvm::SmallVector<double> scales;
-  ResizeMode mode = ResizeMode::Nearest;
-  CoordinateMode coordinates = CoordinateMode::Asymmetric;
-  NearestMode nearest = NearestMode::Floor;
-  /// Starts, then ends.
-  llvm::SmallVector<double> roi;
-  float cubicCoeffA = -0.75f;
-  bool excludeOutside = false;
-  float extrapolationValue = 0;
+int64_t Resize::scaleExtent(int64_t extent, double scale) {
+  return static_cast<int64_t>(std::floor(static_cast<float>(extent) * static_cast<float>(scale)));
+}
 
-  mlir::Value build(OnnxNode &node, mlir::Value input) const {
-    if (OnnxNode::getShape(input) == llvm::ArrayRef<int64_t>(sizes) && coordinates != CoordinateMode::TfCropAndResize &&
-        llvm::all_of(scales, [](double scale) { return scale == 1; }))
-      return input;
-    return node.create<ResizeOp>(input, sizes, scales, mode, coordinates, nearest, roi, llvm::APFloat(cubicCoeffA),
-                                 excludeOutside, llvm::APFloat(extrapolationValue));
+llvm::LogicalResult Resize::setScales(OnnxNode &node, llvm::ArrayRef<double> values) {
+  llvm::ArrayRef<int64_t> shape = OnnxNode::getShape(node.getInput(0));
+  if (values.size() != shape.size())
+    return node.invalid("'scales' must have one entry for each resized dimension");
+  scales.assign(values.begin(), values.end());
+  sizes.clear();
+  for (auto [extent, scale] : llvm::zip(shape, scales)) {
+    // Also false for NaN.
+    if (!(scale > 0 && static_cast<double>(extent) * scale <= std::numeric_limits<int32_t>::max()))
+      return node.invalid("'scales' has an entry that is out of range");
+    sizes.push_back(scaleExtent(extent, scale));
   }
-
-  /// Takes scales, and the extents that follow from them in single precision.
-  llvm::LogicalResult setScales(OnnxNode &node, llvm::ArrayRef<double> values) {
-    llvm::ArrayRef<int64_t> shape = OnnxNode::getShape(node.getInput(0));
-    if (values.size() != shape.size())
-      return node.invalid("'scales' must have one entry for each resized dimension");
-    scales.assign(values.begin(), values.end());
-    sizes.clear();
-    for (auto [extent, scale] : llvm::zip(shape, scales)) {
-      double size = std::floor(static_cast<float>(extent) * static_cast<float>(scale));
-      // Also false for NaN.
-      if (!(scale > 0 && size <= std::numeric_limits<int32_t>::max()))
-        return node.invalid("'scales' has an entry that is out of range");
-      sizes.push_back(static_cast<int64_t>(size));
-    }
-    return llvm::success();
-  }
-};
-
-} // namespace
+  return llvm::success();
+}
 
 static llvm::FailureOr<ResizeMode> readMode(OnnxNode &node) {
   llvm::StringRef mode = node.getString("mode", "nearest");
@@ -79,6 +63,8 @@ static llvm::LogicalResult importSimple(OnnxNode &node, llvm::ArrayRef<double> s
     return llvm::failure();
   resize.mode = *mode;
   mlir::Value input = node.getInput(0);
+  if (!node.getCounts(input).empty())
+    return importBoundedResize(node, resize);
   if (*mode != ResizeMode::Nearest)
     return node.setResult(resize.build(node, input));
   // Dimensions that grow, then those that shrink.
@@ -122,7 +108,8 @@ static llvm::SmallVector<T> spread(llvm::ArrayRef<T> values, llvm::ArrayRef<int6
 
 /// Extents asked for, of `axes` alone, which are changed to keep the aspect ratio if `policy` asks for that.
 static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayRef<int64_t> axes,
-                                    llvm::SmallVector<int64_t> sizes, llvm::StringRef policy) {
+                                    llvm::ArrayRef<Extent> extents, llvm::StringRef policy) {
+  auto sizes = llvm::map_to_vector(extents, [](const Extent &extent) { return extent.number; });
   llvm::ArrayRef<int64_t> shape = OnnxNode::getShape(node.getInput(0));
   if (sizes.size() != axes.size())
     return node.invalid("'sizes' must have one entry for each resized dimension");
@@ -132,9 +119,6 @@ static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayR
       return node.invalid("'sizes' has the entry " + llvm::Twine(size));
     if (shape[axis] == 0)
       return node.invalid("an empty dimension cannot be resized");
-    if (node.getCount(node.getInput(0), axis))
-      return node.unsupported(importer::describeBounded("operand 0", axis, shape[axis],
-                                                        "'sizes' makes it " + llvm::Twine(size) + " in each of them"));
     scales.push_back(static_cast<double>(size) / shape[axis]);
   }
   if (policy == "not_larger" || policy == "not_smaller") {
@@ -269,11 +253,18 @@ static OperatorImport resizeImport("Resize", [](OnnxNode &node) -> llvm::Logical
     if (failed(resize.setScales(node, spread<double>(*scales, *axes, llvm::SmallVector<double>(rank, 1)))))
       return llvm::failure();
   } else {
-    auto sizes = node.getConstantInts(3, "sizes");
+    auto sizes = node.getExtents(3, "sizes");
     if (failed(sizes) ||
         failed(setSizes(node, resize, *axes, *sizes, node.getString("keep_aspect_ratio_policy", "stretch"))))
       return llvm::failure();
+    resize.extents = llvm::map_to_vector(resize.sizes, [](int64_t size) { return Extent{size, {}}; });
+    for (auto [axis, extent] : llvm::zip(*axes, *sizes))
+      resize.extents[axis].count = extent.count;
   }
+  bool isBounded = !node.getCounts(input).empty() ||
+                   llvm::any_of(resize.extents, [](const Extent &extent) { return extent.count != mlir::Value(); });
+  if (isBounded)
+    return importBoundedResize(node, resize);
   if (resize.coordinates == CoordinateMode::TfCropAndResize) {
     if (!isGiven(1))
       return node.invalid("'roi' is missing, which tf_crop_and_resize needs");

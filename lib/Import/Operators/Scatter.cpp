@@ -56,12 +56,8 @@ private:
   llvm::LogicalResult unify(int64_t rank);
   llvm::ArrayRef<int64_t> getShape(mlir::Value value) const { return OnnxNode::getShape(value); }
   mlir::Value crop(mlir::Value value, int64_t dim, int64_t size);
-  /// Repeats the last of the rows along `dim`.
-  mlir::Value repeatLast(mlir::Value value, int64_t dim, mlir::Value count);
   /// The first elements of the data, so many in each dimension.
   mlir::Value getFirst(llvm::ArrayRef<int64_t> sizes);
-  /// In a tensor of `rank` dimensions, where dimension `dim` of this extent is beyond `count`.
-  mlir::Value findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count);
   /// `places`, counted from the beginning of what there is along dimensions of `data`; what is outside becomes
   /// `bounds`. `extents` and `bounds` broadcast to places.
   void countFromBegin(mlir::Value extents, mlir::Value bounds);
@@ -103,27 +99,11 @@ llvm::LogicalResult BoundedScatter::unify(int64_t rank) {
   return llvm::success();
 }
 
-mlir::Value BoundedScatter::repeatLast(mlir::Value value, int64_t dim, mlir::Value count) {
-  Counts counts(node.getCounts(value));
-  counts[dim] = {};
-  mlir::Value one = node.scalarLike(count, 1);
-  mlir::Value last = node.create<MaxOp>(node.create<SubOp>(count, one), node.scalarLike(count, 0));
-  mlir::Value row = node.state(node.create<GatherOp>(value, node.reshape(last, 1), dim), counts);
-  mlir::Value isTail = findTail(OnnxNode::getRank(value), dim, getShape(value)[dim], count);
-  return node.state(node.create<SelectOp>(isTail, row, value), counts);
-}
-
 mlir::Value BoundedScatter::getFirst(llvm::ArrayRef<int64_t> sizes) {
   llvm::SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
   mlir::Value first = node.slice(data, starts, sizes, steps);
   // The bounds of the data itself stay.
   return first == data ? node.clearTails(data) : node.stateUnbounded(first);
-}
-
-mlir::Value BoundedScatter::findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count) {
-  llvm::SmallVector<int64_t> shape(rank, 1);
-  shape[dim] = extent;
-  return node.create<GreaterOrEqualOp>(node.reshape(node.count(0, extent), shape), count);
 }
 
 void BoundedScatter::countFromBegin(mlir::Value extents, mlir::Value bounds) {
@@ -159,10 +139,10 @@ llvm::LogicalResult BoundedScatter::prepareElements(int64_t axis) {
     mlir::Value own =
         static_cast<int64_t>(dim) == axis && !reduction
             ? node.create<EqualOp>(node.reshape(count, llvm::SmallVector<int64_t>(rank, 1)), node.scalarLike(count, 0))
-            : findTail(rank, dim, getShape(places)[dim], count);
+            : node.findTail(rank, dim, getShape(places)[dim], count);
     if (static_cast<int64_t>(dim) == axis && !reduction) {
-      places = repeatLast(places, dim, count);
-      updates = repeatLast(updates, dim, count);
+      places = node.repeatLast(places, dim);
+      updates = node.repeatLast(updates, dim);
     }
     isTail = isTail ? node.create<OrOp>(isTail, own) : own;
   }
@@ -215,12 +195,12 @@ llvm::LogicalResult BoundedScatter::prepareSlices() {
     mlir::Value count = counts[dim];
     if (!count)
       continue;
-    mlir::Value own = reduction ? findTail(batch + 1, dim, getShape(places)[dim], count)
+    mlir::Value own = reduction ? node.findTail(batch + 1, dim, getShape(places)[dim], count)
                                 : node.create<EqualOp>(node.reshape(count, llvm::SmallVector<int64_t>(batch + 1, 1)),
                                                        node.scalarLike(count, 0));
     if (!reduction) {
-      places = repeatLast(places, dim, count);
-      updates = repeatLast(updates, dim, count);
+      places = node.repeatLast(places, dim);
+      updates = node.repeatLast(updates, dim);
     }
     isTail = isTail ? node.create<OrOp>(isTail, own) : own;
   }

@@ -39,6 +39,15 @@ struct WindowAttributes {
   /// `result`, of such an input, bounded by how many windows there are of `input`, as it was before.
   mlir::Value boundResult(OnnxNode &node, mlir::Value input, mlir::Value result) const;
 
+  /// Whether windows along a bounded dimension are other ones than those of the bound. Automatic pads and `ceil_mode`
+  /// place windows by the extent. If `countsElements`, pads make a difference, too.
+  bool varies(OnnxNode &node, mlir::Value input, bool countsElements) const;
+  /// `input` with all pads in it, as neutral elements of `kind`: windows then begin at its first element and need none.
+  /// The pads are none from then on, and `counts` those of a result. `numbers`, if it is given, gets for each spatial
+  /// dimension how many elements, and pads if `countsPads`, a window has: f32, broadcast to the result.
+  mlir::Value arrange(OnnxNode &node, mlir::Value input, ReduceKind kind, Counts &counts,
+                      llvm::SmallVectorImpl<mlir::Value> *numbers = nullptr, bool countsPads = false);
+
   /// Replaces the pads by those that auto_pad asks for, if it asks for any.
   llvm::LogicalResult applyAutoPad(OnnxNode &node, mlir::Value input);
 };
