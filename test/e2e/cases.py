@@ -221,6 +221,10 @@ def _reshapes():
 
 
 def _others():
+    # ONNX's formula gives these no window at all.
+    for op, stride, ceil in (("MaxPool", 1, 0), ("MaxPool", 2, 1), ("AveragePool", 2, 0)):
+        window = dict(kernel_shape=[3, 2], dilations=[3, 1], strides=[stride, 1], ceil_mode=ceil)
+        yield _single(f"no-window-{op}-{stride}-{ceil}", op, [1, 3, 7 - stride, 5], (2, 1, 2), dim=3, opset=19, **window)
     yield _single("softmax-split", "Softmax", [2, 3, 17], (8, 0, 9), axis=-1)
     yield _single("instancenorm-split", "InstanceNormalization", [2, 3, 17, 5], (3, 9, 5), _weights(3), _weights(3))
     yield _single(

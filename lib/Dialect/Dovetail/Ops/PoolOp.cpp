@@ -40,11 +40,14 @@ static FailureOr<SmallVector<int64_t>> inferPooledShape(std::optional<Location> 
       return emitOptionalError(location, "'", name, "' op has negative pads in spatial dimension ", dim);
     int64_t padded = input.getDimSize(dim + 2) + window.pad;
     int64_t room = padded + window.padHigh - window.reach();
-    if (room < 0 && !(adaptor.getCeil() && room > -window.stride))
+    // Between -1 and 1, a number of windows rounds to none.
+    if (room <= -2 * window.stride)
       return emitOptionalError(location, "'", name, "' op has a window that spans ", window.reach(),
                                " positions of spatial dimension ", dim, ", which has ", room + window.reach(),
                                " with its pads");
-    int64_t extent = (adaptor.getCeil() ? llvm::divideCeilSigned(room, window.stride) : room / window.stride) + 1;
+    int64_t extent = (adaptor.getCeil() ? llvm::divideCeilSigned(room, window.stride)
+                                        : std::max<int64_t>(llvm::divideFloorSigned(room, window.stride), -1)) +
+                     1;
     // A window that would start in the trailing pad is dropped.
     if (adaptor.getCeil() && (extent - 1) * window.stride >= padded)
       --extent;
