@@ -23,6 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np
 import onnx
+from cases import subject
 from contributed import GENERATORS as CONTRIBUTED
 from harness.backend import ROOT, call, tool
 from onnx import TensorProto, helper
@@ -171,7 +172,7 @@ def _contributed():
             draft = Draft(np.random.default_rng([seed, 0x0D0C]))
             CONTRIBUTED[name](draft, name)
             models.append(draft.model())
-            node = models[-1].graph.node[-1]
+            node = subject(models[-1].graph.node)
             arrays = draft.inputs | draft.constants
             fact.types.add(helper.np_dtype_to_tensor_dtype(arrays[node.input[0]].dtype))
         for described in _describe(models):

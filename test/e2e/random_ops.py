@@ -21,7 +21,7 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("", "models", "e2e")]
 
-from cases import ABSOLUTE_TOLERANCE, fixed_cases, random_case  # noqa: E402
+from cases import ABSOLUTE_TOLERANCE, fixed_cases, random_case, subject  # noqa: E402
 from harness import backend as backends  # noqa: E402
 from harness.compare import differences  # noqa: E402
 from harness.isolated import IsolatedPool  # noqa: E402
@@ -78,7 +78,7 @@ def _compare_backends(case, expected, request):
 
 
 def _compare_backend(case, expected, target, flags):
-    op = case.model.graph.node[-1].op_type
+    op = subject(case.model.graph.node).op_type
     backend = backends.fastest_backend() if target == "cpu" else backends.replaying_backend()
     if backend is None:
         raise RuntimeError(f"no compiler in {backends.build_dir()}: run `make build`")
@@ -96,7 +96,7 @@ def _compare_backend(case, expected, target, flags):
 
 
 def _compare_oracles(case, expected):
-    op = case.model.graph.node[-1].op_type
+    op = subject(case.model.graph.node).op_type
     try:
         actual = run_reference(case.model, case.inputs)
         found = differences(actual, expected, case.tolerance, ABSOLUTE_TOLERANCE)

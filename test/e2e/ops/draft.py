@@ -50,6 +50,10 @@ class Draft(Choices):
         self.exact = False
         #: ONNX Runtime is known to be wrong here: ask the reference of the onnx package.
         self.prefer_reference = False
+        #: Outputs by name, where ONNX Runtime's CPU kernels do not have what the operator's documentation says.
+        self.computed = None
+        #: A function of what these should be by the documentation, where a generator has one.
+        self.reference = None
 
     # Choices.
 
