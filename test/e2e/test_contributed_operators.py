@@ -83,7 +83,7 @@ def test_signatures_are_those_of_onnxruntime():
     subprocess.run([sys.executable, script, "--check"], check=True)
 
 
-@pytest.mark.parametrize("op", ["com.microsoft.MultiHeadAttention"])
+@pytest.mark.parametrize("op", ["com.microsoft.MultiHeadAttention", "com.microsoft.GroupQueryAttention"])
 def test_reference_agrees(op):
     """NumPy's attention, which stands in where ONNX Runtime has no kernel, with its kernels where it has."""
     compared = 0
