@@ -12,6 +12,8 @@
 
 #include "AttentionParts.h"
 
+#include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+
 using namespace dovetail;
 using namespace dovetail::importer;
 
@@ -40,6 +42,8 @@ private:
   llvm::LogicalResult readPacked();
   llvm::LogicalResult readKeys();
   llvm::LogicalResult readPast();
+  /// Writes new keys and values into those of the past, behind as many tokens as an operand says.
+  llvm::LogicalResult writePast();
   /// Entries of the bias from `first` on, as many as `size` for each head.
   std::string addBias(const std::string &value, int64_t first, int64_t size);
   /// 'mask' as a tensor of bool that broadcasts to scores, "" if nothing is masked.
@@ -51,6 +55,8 @@ private:
   int64_t heads = 0, batch = 0, queries = 0, keys = 0, past = 0;
   int64_t size = 0, valueSize = 0;
   std::string query, key, value;
+  /// Where new keys begin, if only runs know it, an i64; 'past' is then the last such place.
+  std::string begin;
   AttentionParts parts;
 };
 
@@ -143,7 +149,8 @@ llvm::LogicalResult MultiHead::readPast() {
   if (node.hasOperand("past_key") != node.hasOperand("past_value"))
     return node.invalid("'past_key' and 'past_value' must be given together");
   if (!node.hasOperand("past_key"))
-    return llvm::success();
+    return node.hasOperand("past_sequence_length") ? node.invalid("'past_sequence_length' needs 'past_key'")
+                                                   : llvm::success();
   llvm::ArrayRef<int64_t> shape = node.getShape("past_key"), values = node.getShape("past_value");
   if (shape.size() != 4 || values.size() != 4)
     return node.invalid("'past_key' and 'past_value' must have 4 dimensions");
@@ -154,16 +161,50 @@ llvm::LogicalResult MultiHead::readPast() {
   if (values != llvm::ArrayRef<int64_t>({batch, heads, past, valueSize}))
     return node.invalid("'past_value' must be (" + llvm::Twine(batch) + ", " + llvm::Twine(heads) + ", " +
                         llvm::Twine(past) + ", " + llvm::Twine(valueSize) + ")");
+  if (node.hasOperand("past_sequence_length"))
+    return writePast();
   key = node.add("Concat", {"past_key", key}, {{"axis", 2}});
   value = node.add("Concat", {"past_value", value}, {{"axis", 2}});
   return llvm::success();
 }
 
+llvm::LogicalResult MultiHead::writePast() {
+  const char *name = "past_sequence_length";
+  if (node.getType(name).getNumElements() != 1)
+    return node.invalid(llvm::Twine("'") + name + "' must have one entry");
+  int64_t room = past;
+  if (keys > room)
+    return node.invalid("'past_key' of " + llvm::Twine(room) + " tokens has no room for " + llvm::Twine(keys));
+  mlir::Type placeType = mlir::IntegerType::get(type.getContext(), 64);
+  std::string place = reshape(node, cast(node, name, placeType), {1});
+  if (mlir::ElementsAttr constant = node.getConstant(name)) {
+    std::optional<ConstantReader> reader = ConstantReader::create(constant);
+    if (!reader)
+      return node.unsupported(llvm::Twine("the data of operand '") + name + "' is missing");
+    past = reader->readBits(0).getSExtValue();
+    if (past < 0 || past + keys > room)
+      return node.invalid(llvm::Twine("'") + name + "' is " + llvm::Twine(past) + ", but 'past_key' has room for " +
+                          llvm::Twine(room) + " tokens, of which " + llvm::Twine(keys) + " are new");
+  } else {
+    // All of the caches are looked at, and what is behind the new tokens is masked.
+    for (const char *user : {"attention_bias", "qk"})
+      if (node.hasOperand(user) || node.hasResult(user))
+        return node.unsupported(llvm::Twine("'") + user + "' has as many columns as '" + name +
+                                    "' says, which is not a constant",
+                                "make it an initializer");
+    past = room - keys;
+    begin = place;
+  }
+  std::string places = node.add("Expand", {place, node.ints({batch})});
+  key = node.add("TensorScatter", {"past_key", key, places}, {{"axis", 2}});
+  value = node.add("TensorScatter", {"past_value", value, places}, {{"axis", 2}});
+  return llvm::success();
+}
+
 llvm::LogicalResult MultiHead::readMultiHead() {
-  for (const char *name : {"past_sequence_length", "cache_indirection"})
-    if (node.hasOperand(name))
-      return node.unsupported(llvm::Twine("operand '") + name + "' is for caches that are written in place by beams",
-                              "export the model without sharing buffers of past and present");
+  if (node.hasOperand("cache_indirection"))
+    return node.unsupported("operand 'cache_indirection' is for caches that beams share",
+                            "export the model without beam search");
   if (failed(checkQuery()))
     return llvm::failure();
   if (!node.hasOperand("key")) {
@@ -185,6 +226,10 @@ llvm::LogicalResult MultiHead::readMultiHead() {
     return llvm::failure();
   node.setResult("present_key", key);
   node.setResult("present_value", value);
+  if (node.hasOperand("past_key") && past + keys < node.getShape("past_key")[2]) {
+    key = slice(node, key, 0, past + keys, 2);
+    value = slice(node, value, 0, past + keys, 2);
+  }
   return llvm::success();
 }
 
@@ -267,6 +312,12 @@ llvm::FailureOr<std::string> MultiHead::readMask(llvm::StringRef operand) {
     std::string kept = node.add("Greater", {mask, node.scalar(0, node.getType(operand).getElementType())});
     return node.add("Unsqueeze", {kept, node.ints(axes)});
   };
+  if (!begin.empty() && shape.size() != 1) {
+    (void)node.unsupported("operand '" + operand +
+                               "' has as many columns as 'past_sequence_length' says, which is not a constant",
+                           "make it an initializer");
+    return llvm::failure();
+  }
   if (shape == llvm::ArrayRef<int64_t>({batch, queries, total}))
     return isPositive({1});
   if (shape == llvm::ArrayRef<int64_t>({batch, total}))
@@ -333,8 +384,11 @@ llvm::LogicalResult MultiHead::addMask(llvm::StringRef operand) {
       return node.unsupported("attribute 'unidirectional' is set for " + llvm::Twine(queries) + " queries and " +
                                   llvm::Twine(keys) + " new keys",
                               "give a mask of each query's keys");
-    std::string last = reshape(node, node.add("Add", {countUp(node, queries), node.ints({past})}), {queries, 1});
-    parts.allowed = node.add("LessOrEqual", {countUp(node, past + keys), last});
+    std::string last = node.add("Add", {countUp(node, queries), begin.empty() ? node.ints({past}) : begin});
+    parts.allowed = node.add("LessOrEqual", {countUp(node, past + keys), reshape(node, last, {queries, 1})});
+  } else if (!begin.empty()) {
+    std::string end = node.add("Add", {begin, node.ints({keys})});
+    parts.allowed = node.add("Less", {countUp(node, past + keys), end});
   }
   return llvm::success();
 }

@@ -11,15 +11,16 @@ HALF = 2e-3
 
 
 def _type(d):
+    """The type of elements and their largest values: sums with biases are rounded to f16, and exponentials show it."""
     half = d.chance(0.2)
     d.tolerance = HALF if half else None
-    return np.float16 if half else np.float32
+    return (np.float16, 0.5) if half else (np.float32, 3)
 
 
-def _mask(d, batch, queries, past, keys, starts):
-    """A mask, each row of which keeps a key, as integers of 32 bits."""
+def _mask(d, batch, queries, past, keys, starts, columns=True):
+    """A mask, each row of which keeps a key, as integers of 32 bits; unless `columns`, one of lengths."""
     total = past + keys
-    kinds = ["lengths", "rows", "each", "joined"] + (["starts", "dummy"] if starts else [])
+    kinds = ["lengths", "joined"] + (["rows", "each"] if columns else []) + (["starts", "dummy"] if starts else [])
     kind = d.pick(*kinds)
     if kind == "dummy":
         return np.full([d.pick(1, batch), 1], d.integer(0, 1), np.int32)
@@ -56,7 +57,7 @@ def positional(*operands):
     return operands
 
 
-@contributes("MultiHeadAttention", refused=("past_sequence_length", "cache_indirection"))
+@contributes("MultiHeadAttention", refused=("cache_indirection",))
 def multi_head_attention(d, op):
     batch, heads, size = d.integer(1, 3), d.integer(1, 4), d.integer(1, 8)
     value_size = d.pick(size, d.integer(1, 8))
@@ -67,16 +68,20 @@ def multi_head_attention(d, op):
         keys = queries
     if kind != "split":
         value_size = size
-    dtype = _type(d)
+    dtype, bound = _type(d)
     past = d.pick(0, d.integer(1, 5)) if kind != "heads" else 0
     if past:
         value_size = size
     total = past + keys
-    operands = [""] * 8
-    query = d.values([batch, queries, heads * size], dtype)
+    # Caches that are written in place have room for more.
+    shared = kind == "split" and past > 0 and d.chance(0.6)
+    known = d.chance(0.5)
+    operands = [""] * 9
+    query = d.values([batch, queries, heads * size], dtype, -bound, bound)
     shapes = {"heads": [batch, heads, keys, size]}
-    key = d.values(shapes.get(kind, [batch, keys, heads * size]), dtype)
-    value = d.values([batch, heads, keys, value_size] if kind == "heads" else [batch, keys, heads * value_size], dtype)
+    key = d.values(shapes.get(kind, [batch, keys, heads * size]), dtype, -bound, bound)
+    shape = [batch, heads, keys, value_size] if kind == "heads" else [batch, keys, heads * value_size]
+    value = d.values(shape, dtype, -bound, bound)
 
     def stacked(*parts):
         return np.stack([part.reshape(*part.shape[:2], heads, size) for part in parts], axis=3)
@@ -89,19 +94,22 @@ def multi_head_attention(d, op):
         operands[:3] = d.input(query), d.input(key), d.input(value)
     bias = mask = added = None
     if kind != "packed keys" and d.chance(0.5):
-        bias = d.values([heads * (2 * size + value_size)], dtype)
+        bias = d.values([heads * (2 * size + value_size)], dtype, -bound, bound)
         operands[3] = d.either(bias)
     if d.chance(0.5):
-        mask = _mask(d, batch, queries, past, keys, False)
+        mask = _mask(d, batch, queries, past, keys, False, known or not shared)
         operands[4] = d.either(mask, 0.4)
-    if d.chance(0.4):
+    if (known or not shared) and d.chance(0.4):
         added = _bias(d, batch, heads, queries, total, dtype)
         operands[5] = d.either(added, 0.4)
-    before = [d.values([batch, heads, past, size], dtype) for _ in range(2)] if past else None
+    room = total + d.integer(0, 4) if shared else past
+    before = [d.values([batch, heads, room, size], dtype, -bound, bound) for _ in range(2)] if past else None
     if past:
         operands[6:8] = d.input(before[0]), d.input(before[1])
+    if shared:
+        operands[8] = (d.constant if known else d.input)(np.array([past], np.int32))
     common = _common(d)
-    outputs = d.pick(1, 3, 4)
+    outputs = d.pick(3, 4 if known else 3) if shared else d.pick(1, 3, 4)
     names = d.contributed(
         op, *positional(*operands), outputs=outputs, num_heads=heads, unidirectional=unidirectional, **common
     )
@@ -115,11 +123,13 @@ def multi_head_attention(d, op):
             parts = [v + b if v.ndim == 3 else v for v, b in zip(parts, added_to_all)]
         q, k, v = (heads_of(part, heads) if part.ndim == 3 else part for part in parts)
         if past:
-            k, v = (np.concatenate([b, new], axis=2) for b, new in zip(before, (k, v)))
+            k, v = (np.concatenate([b[:, :, :past], new, b[:, :, total:]], axis=2) for b, new in zip(before, (k, v)))
         masked = 0.0 if added is None else added.astype(np.float64)
         if mask is not None:
             masked = masked + np.where(_kept(mask, batch, total), 0, common["mask_filter_value"] or -10000.0)
-        result, scores = multi_head(q, k, v, heads, common["scale"], masked, unidirectional, past)
+        result, scores = multi_head(
+            q, k[:, :, :total], v[:, :, :total], heads, common["scale"], masked, unidirectional, past
+        )
         with np.errstate(over="ignore"):
             arrays = [a.astype(dtype) for a in (result, k, v, scores)]
         return dict(zip([names] if outputs == 1 else names, arrays))
@@ -146,11 +156,9 @@ def attention(d, op):
     outputs = 2 if past else d.pick(1, 2)
     value_size = size if outputs == 2 else d.pick(size, d.integer(1, 8))
     columns = heads * (2 * size + value_size)
-    dtype = _type(d)
+    dtype, bound = _type(d)
     total = (past or 0) + tokens
     weights = d.values([width, columns], dtype, -0.5, 0.5)
-    # Queries and keys are rounded: their products are small enough for exponentials of f16.
-    bound = 3 if dtype == np.float32 else 0.5
     operands = [d.input(d.values([batch, tokens, width], dtype, -bound, bound)), d.either(weights, 0.8)] + [""] * 4
     if d.chance(0.7):
         operands[2] = d.either(d.values([columns], dtype, -bound, bound))
