@@ -214,6 +214,66 @@ def test_parts_anywhere(backend, tmp_path, seed):
     assert not differences(actual, expected, tolerance=1e-5)
 
 
+def _contributed(op, tokens=300, **attributes):
+    """An operator of ONNX Runtime, of which a kernel is one step."""
+    draft = Draft(np.random.default_rng(7))
+
+    def take(name, *shape):
+        return draft.input(draft.values(shape), name)
+
+    width = HEADS * DEPTH
+    if op == "Attention":
+        weights = [draft.constant(draft.values(shape, low=-0.2, high=0.2)) for shape in ([width, 3 * width], [3 * width])]
+        lengths = draft.input(np.array([200, 300], np.int32))
+        draft.contributed(op, take("x", 2, tokens, width), *weights, lengths, num_heads=HEADS, **attributes)
+    elif op == "MultiHeadAttention":
+        operands = [take(name, 2, tokens, width) for name in ("x", "k", "v")]
+        bias = take("bias", 1, 1, tokens, tokens)
+        draft.contributed(op, *operands, "", "", bias, num_heads=HEADS, **attributes)
+    else:
+        lengths = [draft.constant(np.full(2, tokens - 1, np.int32)), draft.constant(np.full(1, tokens, np.int32))]
+        packed = take("x", 2, tokens, 8 * 16)
+        draft.contributed(op, packed, "", "", "", "", *lengths, num_heads=4, kv_num_heads=2, **attributes)
+    return draft
+
+
+CONTRIBUTED = [
+    ("Attention", {}),
+    ("Attention", {"unidirectional": 1}),
+    ("MultiHeadAttention", {}),
+    ("MultiHeadAttention", {"unidirectional": 1}),
+    ("GroupQueryAttention", {}),
+    ("GroupQueryAttention", {"local_window_size": 50}),
+]
+
+
+@pytest.mark.parametrize("op, attributes", CONTRIBUTED, ids=str)
+@pytest.mark.parametrize("partition", ["whole", "uneven"])
+def test_contributed(backend, tmp_path, op, attributes, partition):
+    draft = _contributed(op, **attributes)
+    assert _plan(tmp_path, draft, PARTITIONS[partition]).count("plan.attention ") == 1
+    _check(backend, draft, PARTITIONS[partition])
+
+
+def test_tokens_of_caches_are_divided(backend, tmp_path):
+    """A step of GroupQueryAttention: no key of a cache is sent."""
+    draft = Draft(np.random.default_rng(8))
+    caches = [draft.input(draft.values([2, 2, 9001, 16]), name) for name in ("k", "v")]
+    # Small: many keys have a share in the result.
+    query = draft.input(draft.values([2, 1, (16 + 2 * 2) * 16], low=-0.3, high=0.3), "x")
+    lengths = [draft.input(np.array(v, np.int32)) for v in ([9000, 5000], [9001])]
+    draft.contributed("GroupQueryAttention", query, "", "", *caches, *lengths, outputs=3, num_heads=16, kv_num_heads=2)
+    for cache in caches:
+        draft.inputs[cache][1, :, 5001:] = 0
+    partition = Partition({"y": 3})
+    for cache in caches:
+        partition.split(cache, 4, 2, "y", (1, 0, 9000))
+    plan = _plan(tmp_path, draft, partition)
+    assert re.search(r"plan.attention .*9001 by <.* parts", plan), plan
+    assert not re.search(r"plan.exchange .*9001x", plan), plan
+    _check(backend, draft, partition)
+
+
 def test_short_ones_stay_products(tmp_path):
     """Scores that a cache holds are left to the library's products, as are those of `--no-libraries`."""
     assert "plan.attention" not in _plan(tmp_path, _attention(tokens=128), PARTITIONS["whole"])
