@@ -133,7 +133,11 @@ static OperatorImport split("Split", [](OnnxNode &node) -> llvm::LogicalResult {
   llvm::SmallVector<int64_t> starts(shape.size(), 0), sizes(shape), steps(shape.size(), 1);
   for (auto [index, part] : llvm::enumerate(*parts)) {
     sizes[*axis] = part;
-    if (failed(node.setResult(index, node.slice(input, starts, sizes, steps))))
+    mlir::Value result = node.slice(input, starts, sizes, steps);
+    // Nothing is sliced for it, but its other extents are those of the input.
+    if (part == 0)
+      result = node.bound(result, Counts(node.getCounts(input)));
+    if (failed(node.setResult(index, result)))
       return llvm::failure();
     starts[*axis] += part;
   }
