@@ -147,6 +147,14 @@ bool Expansion::isBounded(llvm::StringRef operand, unsigned dim) const {
   return !counts.empty() && counts[dim];
 }
 
+bool Expansion::isSameExtent(llvm::StringRef operand, unsigned dim, llvm::StringRef other, unsigned otherDim) const {
+  auto getCount = [&](llvm::StringRef name, unsigned dim) {
+    llvm::ArrayRef<mlir::Value> counts = bounds.get(getValue(name));
+    return counts.empty() ? mlir::Value() : counts[dim];
+  };
+  return getShape(operand)[dim] == getShape(other)[otherDim] && getCount(operand, dim) == getCount(other, otherDim);
+}
+
 mlir::ElementsAttr Expansion::getConstant(llvm::StringRef operand) const {
   mlir::Value value = getValue(operand);
   return value ? OnnxNode::getConstant(value) : mlir::ElementsAttr();

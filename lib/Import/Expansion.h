@@ -62,6 +62,8 @@ public:
   int64_t getRank(llvm::StringRef operand) const { return getType(operand).getRank(); }
   /// Whether the extent of a dimension is known only when the program runs.
   bool isBounded(llvm::StringRef operand, unsigned dim) const;
+  /// Whether two dimensions have one extent in all runs.
+  bool isSameExtent(llvm::StringRef operand, unsigned dim, llvm::StringRef other, unsigned otherDim) const;
   /// The constant that an operand is; null if it is none.
   mlir::ElementsAttr getConstant(llvm::StringRef operand) const;
   /// Whether the node has the attribute, or the schema a default for it.

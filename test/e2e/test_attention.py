@@ -274,6 +274,56 @@ def test_tokens_of_caches_are_divided(backend, tmp_path):
     _check(backend, draft, partition)
 
 
+def _open(kind, length):
+    """An operator of ONNX Runtime whose tokens, or those of the past, are `length`; and names of these dimensions."""
+    draft = Draft(np.random.default_rng(length))
+    names = {}
+
+    def take(name, *shape):
+        extents = [length if extent == "n" else extent for extent in shape]
+        names[name] = [dim for dim, extent in enumerate(shape) if extent == "n"]
+        return draft.input(draft.values(extents), name)
+
+    if kind == "growing":
+        new = [take(name, 2, 3, 24) for name in ("q", "k", "v")]
+        caches = [take(name, 2, 3, "n", 8) for name in ("pk", "pv")]
+        options = dict(outputs=3, num_heads=3, unidirectional=1)
+        draft.contributed("MultiHeadAttention", *new, "", "", "", *caches, **options)
+    elif kind == "lengths":
+        new = [take(name, 2, "n", 24) for name in ("q", "k", "v")]
+        lengths = draft.input(np.array([length, (length + 1) // 2], np.int32), "lengths")
+        draft.contributed("MultiHeadAttention", *new, "", lengths, num_heads=3, unidirectional=1)
+    elif kind == "projected":
+        weights = draft.constant(draft.values([12, 72], low=-0.3, high=0.3))
+        bias = draft.constant(draft.values([72]))
+        draft.contributed("Attention", take("x", 2, "n", 12), weights, bias, num_heads=3, unidirectional=1)
+    else:
+        lengths = draft.input(np.full(2, length - 1, np.int32), "lengths")
+        total = draft.input(np.full(1, length, np.int32), "total")
+        tables = [draft.constant(draft.values([40, 8])) for _ in range(2)]
+        operands = [take("x", 2, "n", (4 + 2 * 2) * 16), "", "", "", "", lengths, total, *tables]
+        options = dict(num_heads=4, kv_num_heads=2, do_rotary=1, local_window_size=11)
+        draft.contributed("GroupQueryAttention", *operands, outputs=3, **options)
+    return draft, names
+
+
+@pytest.mark.parametrize("kind", ["growing", "lengths", "projected", "grouped"])
+def test_any_number_of_tokens(backend, tmp_path, kind):
+    draft, names = _open(kind, 30)
+    model = draft.model()
+    for given in model.graph.input:
+        for dim in names.get(given.name, []):
+            given.type.tensor_type.shape.dim[dim].dim_param = "n"
+    onnx.save(model, tmp_path / "model.onnx")
+    backend.compile(tmp_path / "model.onnx", tmp_path / "model.dvt", Partition({"y": 2}), extra=["--bound", "n=30"])
+    for length in (30, 1, 17):
+        # Weights are those of the model that was compiled.
+        inputs = _open(kind, length)[0].inputs
+        expected = expected_outputs(model, inputs)
+        actual = backend.run(tmp_path / "model.dvt", inputs, list(expected), tmp_path)
+        assert not differences(actual, expected, tolerance=1e-5), length
+
+
 def test_short_ones_stay_products(tmp_path):
     """Scores that a cache holds are left to the library's products, as are those of `--no-libraries`."""
     assert "plan.attention" not in _plan(tmp_path, _attention(tokens=128), PARTITIONS["whole"])

@@ -45,8 +45,34 @@ std::string importer::cast(Expansion &node, const std::string &value, mlir::Type
   return node.add("Cast", {value}, {{"to", static_cast<int64_t>(convertElementType(elementType))}});
 }
 
-std::string importer::countUp(Expansion &node, int64_t extent) {
-  return node.ints(llvm::to_vector(llvm::seq<int64_t>(0, extent)));
+std::string importer::unsqueeze(Expansion &node, const std::string &value, llvm::ArrayRef<int64_t> axes) {
+  return node.add("Unsqueeze", {value, node.ints(axes)});
+}
+
+std::string importer::getExtent(Expansion &node, const std::string &value, int64_t dim, int64_t extent, bool isOpen) {
+  return isOpen ? node.add("Shape", {value}, {{"start", dim}, {"end", dim + 1}}) : node.ints({extent});
+}
+
+std::string importer::countUp(Expansion &node, const std::string &value, int64_t dim, int64_t extent, bool isOpen) {
+  if (!isOpen)
+    return node.ints(llvm::to_vector(llvm::seq<int64_t>(0, extent)));
+  auto scalar = [&](const std::string &vector) { return reshape(node, vector, {}); };
+  std::string end = scalar(getExtent(node, value, dim, extent, isOpen));
+  return node.add("Range", {scalar(node.ints({0})), end, scalar(node.ints({1}))});
+}
+
+bool importer::isOpen(Expansion &node, llvm::ArrayRef<llvm::StringRef> operands) {
+  for (llvm::StringRef operand : operands)
+    for (unsigned dim = 0; node.hasOperand(operand) && dim < node.getRank(operand); ++dim)
+      if (node.isBounded(operand, dim))
+        return true;
+  return false;
+}
+
+std::string importer::addRotation(Expansion &node, const std::string &value, const std::string &positions,
+                                  llvm::ArrayRef<Expansion::Attr> attributes) {
+  std::string cos = node.add("Gather", {"cos_cache", positions}), sin = node.add("Gather", {"sin_cache", positions});
+  return node.add("RotaryEmbedding", {value, cos, sin}, attributes);
 }
 
 mlir::Type importer::getAttentionType(mlir::Type elementType) {

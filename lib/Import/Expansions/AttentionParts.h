@@ -27,8 +27,17 @@ std::string slice(Expansion &node, const std::string &value, int64_t first, int6
 std::string pick(Expansion &node, const std::string &value, int64_t index, int64_t axis);
 std::string reshape(Expansion &node, const std::string &value, llvm::ArrayRef<int64_t> shape);
 std::string cast(Expansion &node, const std::string &value, mlir::Type elementType);
-/// 0, 1, ... of i64.
-std::string countUp(Expansion &node, int64_t extent);
+std::string unsqueeze(Expansion &node, const std::string &value, llvm::ArrayRef<int64_t> axes);
+/// The extent of a dimension, a vector of one i64: `extent`, unless only runs know it.
+std::string getExtent(Expansion &node, const std::string &value, int64_t dim, int64_t extent, bool isOpen);
+/// A vector of as many numbers 0, 1, ... of i64.
+std::string countUp(Expansion &node, const std::string &value, int64_t dim, int64_t extent, bool isOpen);
+/// Whether an extent of an operand of the node is known only when the program runs.
+bool isOpen(Expansion &node, llvm::ArrayRef<llvm::StringRef> operands);
+
+/// `value` turned by the angles of 'cos_cache' and 'sin_cache' at `positions`, (batch or 1, tokens).
+std::string addRotation(Expansion &node, const std::string &value, const std::string &positions,
+                        llvm::ArrayRef<Expansion::Attr> attributes);
 
 /// Attention of queries to keys and values, (..., tokens, size) each.
 struct AttentionParts {

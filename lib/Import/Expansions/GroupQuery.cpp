@@ -40,10 +40,14 @@ private:
   /// `given` written behind what the cache `past` has.
   std::string write(llvm::StringRef past, const std::string &given);
   llvm::LogicalResult addMask();
+  /// (batch, heads, tokens, size), or the like of several dimensions of heads, as (batch, `rest`).
+  std::string reshapeHeads(const std::string &value, llvm::ArrayRef<int64_t> rest);
   llvm::LogicalResult finish();
 
-  /// Entries of rows that stand for tokens; others are 0.
-  std::string keepValid(const std::string &value, llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
+  /// 0, 1, ..., (1, tokens).
+  std::string getCount() { return unsqueeze(node, countUp(node, "query", 1, tokens, isOpen), {0}); }
+  /// Entries of rows that stand for tokens; others are 0. `axes` are those that `valid` does not have.
+  std::string keepValid(const std::string &value, llvm::ArrayRef<int64_t> axes, mlir::Type elementType);
   /// An operand of shape (batch), as i64.
   std::string readLengths(llvm::StringRef operand);
   std::string scalar(int64_t value) {
@@ -57,6 +61,8 @@ private:
   int64_t past = 0, capacity = 0, seen = 0;
   /// Whether nothing is in the caches.
   bool isFirst = false;
+  /// Whether extents are known only when the program runs.
+  bool isOpen = false;
   std::string query, key, value;
   /// Of each sequence, (batch, 1): what is in its cache before and after; "" for nothing and for all tokens.
   std::string start, end;
@@ -145,7 +151,11 @@ llvm::LogicalResult GroupQuery::readCaches() {
   if (node.getType("total_sequence_length").getNumElements() != 1)
     return node.invalid("'total_sequence_length' must have one entry");
   bool hasPast = node.hasOperand("past_key");
+  isOpen = importer::isOpen(node, {"query", "key", "value", "past_key", "past_value"});
   if (hasPast) {
+    if (node.getRank("past_key") == 4 && node.isBounded("past_key", 2))
+      return node.unsupported("operand 'past_key' has in dimension 2 an extent that only runs know",
+                              "give caches the extent of the longest sequence; 'seqlens_k' says what is in them");
     past = node.getRank("past_key") == 4 ? node.getShape("past_key")[2] : 0;
     for (const char *name : {"past_key", "past_value"}) {
       if (node.getShape(name) != llvm::ArrayRef<int64_t>({batch, groups, past, size}))
@@ -191,11 +201,12 @@ llvm::LogicalResult GroupQuery::readCaches() {
 }
 
 std::string GroupQuery::readLengths(llvm::StringRef operand) {
-  return reshape(node, cast(node, operand.str(), mlir::IntegerType::get(type.getContext(), 64)), {batch, 1});
+  std::string lengths = cast(node, operand.str(), mlir::IntegerType::get(type.getContext(), 64));
+  return node.getRank(operand) == 2 ? lengths : unsqueeze(node, lengths, {1});
 }
 
 void GroupQuery::findPlaces() {
-  std::string count = reshape(node, countUp(node, tokens), {1, tokens});
+  std::string count = getCount();
   end = node.add("Add", {readLengths("seqlens_k"), scalar(1)});
   if (node.hasOperand("query_seqlens")) {
     std::string lengths = readLengths("query_seqlens");
@@ -203,7 +214,7 @@ void GroupQuery::findPlaces() {
     valid = node.add("Less", {count, lengths});
   } else if (!isFirst) {
     // Fewer in all than tokens: the rest of the rows is padding.
-    start = node.add("Max", {node.add("Sub", {end, scalar(tokens)}), scalar(0)});
+    start = node.add("Max", {node.add("Sub", {end, getExtent(node, "query", 1, tokens, isOpen)}), scalar(0)});
   }
   places = start.empty() ? count : node.add("Add", {start, count});
 }
@@ -240,34 +251,35 @@ llvm::LogicalResult GroupQuery::rotate() {
   if (node.getConstant("total_sequence_length") && !node.hasOperand("query_seqlens") && shape[0] < seen)
     return node.invalid("'cos_cache' and 'sin_cache' have " + llvm::Twine(shape[0]) +
                         " positions, but 'total_sequence_length' is " + llvm::Twine(seen));
-  std::string count = reshape(node, countUp(node, tokens), {1, tokens}), positions = places;
+  std::string positions = places;
   if (node.hasOperand("position_ids")) {
     if (node.getShape("position_ids") != llvm::ArrayRef<int64_t>({batch, tokens}))
       return node.invalid("'position_ids' must be (" + llvm::Twine(batch) + ", " + llvm::Twine(tokens) + ")");
-    std::string all = node.add("Add", {pick(node, reshape(node, "position_ids", {batch * tokens}), 0, 0), count});
+    std::string first = slice(node, slice(node, "position_ids", 0, 1, 0), 0, 1, 1);
+    std::string all = node.add("Add", {first, getCount()});
     positions = isFirst ? all : "position_ids";
     // First tokens stand one behind the other, in all sequences alike.
     if (!isFirst && !node.hasOperand("query_seqlens") && !node.getConstant("total_sequence_length")) {
       std::string total = cast(node, "total_sequence_length", mlir::IntegerType::get(type.getContext(), 64));
-      std::string begins = node.add("Equal", {reshape(node, total, {1, 1}), scalar(tokens)});
+      std::string begins =
+          node.add("Equal", {reshape(node, total, {1, 1}), getExtent(node, "query", 1, tokens, isOpen)});
       positions = node.add("Where", {begins, all, "position_ids"});
     }
   }
   // Padding may stand where there are no positions.
   if (!valid.empty())
     positions = node.add("Where", {valid, positions, scalar(0)});
-  positions = node.add("Expand", {positions, node.ints({batch, tokens})});
   for (std::string *rotated : {&query, &key})
-    *rotated = node.add("RotaryEmbedding", {*rotated, "cos_cache", "sin_cache", positions},
-                        {{"interleaved", node.getInt("rotary_interleaved")},
-                         {"rotary_embedding_dim", 2 * shape[1] == size ? 0 : 2 * shape[1]}});
+    *rotated = addRotation(node, *rotated, positions,
+                           {{"interleaved", node.getInt("rotary_interleaved")},
+                            {"rotary_embedding_dim", 2 * shape[1] == size ? 0 : 2 * shape[1]}});
   return llvm::success();
 }
 
-std::string GroupQuery::keepValid(const std::string &value, llvm::ArrayRef<int64_t> shape, mlir::Type elementType) {
+std::string GroupQuery::keepValid(const std::string &value, llvm::ArrayRef<int64_t> axes, mlir::Type elementType) {
   if (valid.empty())
     return value;
-  return node.add("Where", {reshape(node, valid, shape), value, node.scalar(0, elementType)});
+  return node.add("Where", {unsqueeze(node, valid, axes), value, node.scalar(0, elementType)});
 }
 
 std::string GroupQuery::write(llvm::StringRef past, const std::string &given) {
@@ -277,8 +289,8 @@ std::string GroupQuery::write(llvm::StringRef past, const std::string &given) {
   if (int64_t more = capacity - node.getShape(past)[2]; more > 0)
     cache = node.add("Pad", {cache, node.ints({0, 0, 0, 0, 0, 0, more, 0}), node.scalar(0, type)});
   // No write position: at the beginning.
-  std::string position = start.empty() ? "" : reshape(node, start, {batch});
-  return node.add("TensorScatter", {cache, keepValid(given, {batch, 1, tokens, 1}, type), position}, {{"axis", 2}});
+  std::string position = start.empty() ? "" : node.add("Squeeze", {start, node.ints({1})});
+  return node.add("TensorScatter", {cache, keepValid(given, {1, 3}, type), position}, {{"axis", 2}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -291,12 +303,9 @@ llvm::LogicalResult GroupQuery::addMask() {
   int64_t shared = heads / groups;
   bool isRow = tokens == 1 || shared == 1;
   parts.rank = isRow ? 4 : 5;
-  // Of the kind (batch or 1, 1, tokens, 1).
-  auto perRow = [&](const std::string &value, int64_t entries, int64_t rows) {
-    llvm::SmallVector<int64_t> shape(parts.rank, 1);
-    shape.front() = entries;
-    shape[parts.rank - 2] = rows;
-    return reshape(node, value, shape);
+  // (batch or 1, tokens or 1) as scores have it.
+  auto perRow = [&](const std::string &value) {
+    return unsqueeze(node, value, isRow ? llvm::ArrayRef<int64_t>({1, 3}) : llvm::ArrayRef<int64_t>({1, 2, 4}));
   };
   // (batch or 1, heads or 1, tokens, columns) as scores have it.
   auto perHead = [&](const std::string &value, int64_t entries, int64_t numHeads, int64_t rows, int64_t columns) {
@@ -309,16 +318,17 @@ llvm::LogicalResult GroupQuery::addMask() {
       shape.append({rows, columns});
     return reshape(node, value, shape);
   };
-  std::string columns = countUp(node, seen);
+  // Without caches there are as many keys as queries.
+  std::string columns = countUp(node, "query", 1, seen, isOpen && !node.hasOperand("past_key"));
   if (node.getInt("causal") != 0) {
     // Rows of padding may see padding.
-    std::string rows = perRow(places, start.empty() ? 1 : batch, tokens);
+    std::string rows = perRow(places);
     parts.allowed = node.add("LessOrEqual", {columns, rows});
     if (int64_t window = node.getInt("local_window_size"); window > 0 && window < seen)
       parts.allowed =
           node.add("And", {parts.allowed, node.add("Greater", {columns, node.add("Sub", {rows, scalar(window)})})});
   } else {
-    parts.allowed = node.add("Less", {columns, perRow(end, batch, 1)});
+    parts.allowed = node.add("Less", {columns, perRow(end)});
   }
   if (node.hasOperand("attention_bias")) {
     llvm::ArrayRef<int64_t> shape = node.getShape("attention_bias");
@@ -347,6 +357,18 @@ llvm::LogicalResult GroupQuery::addMask() {
   return llvm::success();
 }
 
+std::string GroupQuery::reshapeHeads(const std::string &value, llvm::ArrayRef<int64_t> rest) {
+  llvm::SmallVector<int64_t> shape{batch};
+  llvm::append_range(shape, rest);
+  if (!isOpen)
+    return reshape(node, value, shape);
+  // One extent may follow from the others, the first one is copied.
+  shape.front() = 0;
+  if (tokens != 1)
+    shape[shape.size() - 2] = -1;
+  return node.add("Reshape", {value, node.ints(shape)});
+}
+
 llvm::LogicalResult GroupQuery::finish() {
   mlir::Type computed = getAttentionType(type);
   std::string keys = write("past_key", key), values = write("past_value", value);
@@ -359,26 +381,25 @@ llvm::LogicalResult GroupQuery::finish() {
   if (failed(addMask()))
     return llvm::failure();
   int64_t shared = heads / groups;
-  llvm::SmallVector<int64_t> shape{batch, groups, shared, tokens, size};
-  if (parts.rank == 4) {
-    shape.erase(shape.begin() + (tokens == 1 ? 3 : 2));
-  } else {
-    keys = node.add("Unsqueeze", {keys, node.ints({2})});
-    values = node.add("Unsqueeze", {values, node.ints({2})});
+  parts.query = cast(node, query, computed);
+  if (parts.rank == 5) {
+    parts.query = reshapeHeads(parts.query, {groups, shared, tokens, size});
+    keys = unsqueeze(node, keys, {2});
+    values = unsqueeze(node, values, {2});
+  } else if (shared > 1) {
+    parts.query = reshapeHeads(parts.query, {groups, shared, size});
   }
-  parts.query = reshape(node, cast(node, query, computed), shape);
   parts.key = cast(node, keys, computed);
   parts.value = cast(node, values, computed);
   parts.scale = getScale(node, size);
   parts.softcap = std::max(node.getFloat("softcap"), 0.0);
   AttentionResults results = addAttention(node, parts, computed);
-  std::string output = reshape(node, cast(node, results.output, type), {batch, heads, tokens, size});
-  node.setResult("output", keepValid(mergeHeads(node, output, heads, size), {batch, tokens, 1}, type));
+  std::string output = reshapeHeads(cast(node, results.output, type), {heads, tokens, size});
+  node.setResult("output", keepValid(mergeHeads(node, output, heads, size), {2}, type));
   if (node.hasResult("output_qk")) {
     std::string shown = node.getInt("qk_output") == 2 ? results.weights : results.scores;
     shown = node.add("Where", {parts.allowed, shown, node.scalar(0, computed)});
-    shown =
-        keepValid(reshape(node, cast(node, shown, type), {batch, heads, tokens, seen}), {batch, 1, tokens, 1}, type);
+    shown = keepValid(reshape(node, cast(node, shown, type), {batch, heads, tokens, seen}), {1, 3}, type);
     node.setResult("output_qk", shown);
   }
   return llvm::success();

@@ -25,6 +25,7 @@ public:
   MultiHead(Expansion &node, llvm::StringRef input) : node(node) {
     heads = node.getInt("num_heads");
     type = node.getType(input).getElementType();
+    isOpen = importer::isOpen(node, {input, "key", "value", "past_key", "past_value", "past"});
   }
 
   llvm::LogicalResult checkHeads();
@@ -49,12 +50,18 @@ private:
   /// 'mask' as a tensor of bool that broadcasts to scores, "" if nothing is masked.
   llvm::FailureOr<std::string> readMask(llvm::StringRef operand);
   llvm::LogicalResult checkAttentionBias();
+  /// Whether there are as many new keys as queries.
+  bool hasKeysOfQueries();
+  /// The places of all keys.
+  std::string places() { return countUp(node, key, 2, past + keys, isOpen); }
 
   Expansion &node;
   mlir::Type type;
   int64_t heads = 0, batch = 0, queries = 0, keys = 0, past = 0;
   int64_t size = 0, valueSize = 0;
   std::string query, key, value;
+  /// Whether extents are known only when the program runs.
+  bool isOpen = false;
   /// Where new keys begin, if only runs know it, an i64; 'past' is then the last such place.
   std::string begin;
   AttentionParts parts;
@@ -343,13 +350,18 @@ llvm::FailureOr<std::string> MultiHead::readMask(llvm::StringRef operand) {
   }
   auto positions = [&](int64_t first) {
     std::string part = shape[0] == batch ? mask : slice(node, mask, first, first + batch, 0);
-    return reshape(node, cast(node, part, mlir::IntegerType::get(type.getContext(), 64)), {batch, 1, 1, 1});
+    return unsqueeze(node, cast(node, part, mlir::IntegerType::get(type.getContext(), 64)), {1, 2, 3});
   };
-  std::string places = countUp(node, total);
-  std::string kept = node.add("Less", {places, positions(0)});
+  std::string kept = node.add("Less", {places(), positions(0)});
   if (hasStarts)
-    kept = node.add("And", {kept, node.add("GreaterOrEqual", {places, positions(batch)})});
+    kept = node.add("And", {kept, node.add("GreaterOrEqual", {places(), positions(batch)})});
   return kept;
+}
+
+bool MultiHead::hasKeysOfQueries() {
+  if (!node.hasOperand("key"))
+    return true;
+  return node.isSameExtent("query", 1, "key", node.getRank("key") == 4 ? 2 : 1);
 }
 
 llvm::LogicalResult MultiHead::checkAttentionBias() {
@@ -380,15 +392,23 @@ llvm::LogicalResult MultiHead::addMask(llvm::StringRef operand) {
   }
   parts.bias = added;
   if (node.getInt("unidirectional") != 0 && queries > 1) {
-    if (keys != queries)
+    if (!hasKeysOfQueries())
       return node.unsupported("attribute 'unidirectional' is set for " + llvm::Twine(queries) + " queries and " +
-                                  llvm::Twine(keys) + " new keys",
+                                  llvm::Twine(keys) + " new keys" +
+                                  (keys == queries ? ", of which runs have others" : ""),
                               "give a mask of each query's keys");
-    std::string last = node.add("Add", {countUp(node, queries), begin.empty() ? node.ints({past}) : begin});
-    parts.allowed = node.add("LessOrEqual", {countUp(node, past + keys), reshape(node, last, {queries, 1})});
+    std::string first = begin;
+    if (begin.empty()) {
+      bool isAttention = node.hasOperand("past");
+      first = past == 0 ? node.ints({0})
+                        : getExtent(node, isAttention ? "past" : "past_key", isAttention ? 3 : 2, past,
+                                    isOpen && !node.hasOperand("past_sequence_length"));
+    }
+    std::string last = node.add("Add", {countUp(node, query, 2, queries, isOpen), first});
+    parts.allowed = node.add("LessOrEqual", {places(), unsqueeze(node, last, {1})});
   } else if (!begin.empty()) {
     std::string end = node.add("Add", {begin, node.ints({keys})});
-    parts.allowed = node.add("Less", {countUp(node, past + keys), end});
+    parts.allowed = node.add("Less", {places(), end});
   }
   return llvm::success();
 }

@@ -47,9 +47,10 @@ static OperatorExpansion rotary("com.microsoft", "RotaryEmbedding", [](Expansion
                         llvm::Twine(tokens) + " tokens");
   std::string positions = "position_ids";
   if (node.getType("position_ids").getNumElements() == 1 && node.getRank("position_ids") < 2) {
-    std::string first = reshape(node, "position_ids", {1, 1});
-    positions = node.add("Add", {first, reshape(node, countUp(node, tokens), {1, tokens})});
-    positions = node.add("Expand", {positions, node.ints({batch, tokens})});
+    // One position counts for all sequences.
+    int64_t dim = isApart ? 2 : 1;
+    std::string count = countUp(node, "input", dim, tokens, node.isBounded("input", dim));
+    positions = unsqueeze(node, node.add("Add", {reshape(node, "position_ids", {1}), count}), {0});
   } else if (node.getShape("position_ids") != llvm::ArrayRef<int64_t>({batch, tokens})) {
     return node.invalid("'position_ids' must have one entry, or be (" + llvm::Twine(batch) + ", " +
                         llvm::Twine(tokens) + ")");
@@ -58,9 +59,9 @@ static OperatorExpansion rotary("com.microsoft", "RotaryEmbedding", [](Expansion
     node.setResult("output", "input");
     return llvm::success();
   }
-  node.setResult("output", node.add("RotaryEmbedding", {"input", "cos_cache", "sin_cache", positions},
-                                    {{"interleaved", node.getInt("interleaved")},
-                                     {"num_heads", found},
-                                     {"rotary_embedding_dim", rotated == size ? 0 : rotated}}));
+  node.setResult("output", addRotation(node, "input", positions,
+                                       {{"interleaved", node.getInt("interleaved")},
+                                        {"num_heads", found},
+                                        {"rotary_embedding_dim", rotated == size ? 0 : rotated}}));
   return llvm::success();
 });
