@@ -249,6 +249,10 @@ std::string Expansion::scalar(double value, mlir::Type elementType) {
                                                static_cast<mlir::Attribute>(attribute)));
 }
 
+std::string Expansion::cast(const std::string &value, mlir::Type elementType) {
+  return add("Cast", {value}, {{"to", static_cast<int64_t>(convertElementType(elementType))}});
+}
+
 void Expansion::setResult(llvm::StringRef name, llvm::StringRef value) {
   for (auto [index, formal] : llvm::enumerate(schema.outputs()))
     if (formal.GetName() == name)

@@ -86,6 +86,8 @@ public:
   std::string ints(llvm::ArrayRef<int64_t> values);
   /// A tensor of rank 0.
   std::string scalar(double value, mlir::Type elementType);
+  /// `value` with elements of another type.
+  std::string cast(const std::string &value, mlir::Type elementType);
   void setResult(llvm::StringRef name, llvm::StringRef value);
 
   // Errors: return what these return.

@@ -32,12 +32,14 @@ class Case:
     tolerance: float
     libraries: bool = True
     prefer_reference: bool = False
-    #: Outputs, if no oracle knows them.
-    computed: dict | None = None
+    #: As in `Draft`.
+    known: dict = dataclasses.field(default_factory=dict)
+    unrounded: dict = dataclasses.field(default_factory=dict)
 
     def expected(self):
-        if self.computed is not None:
-            return self.computed
+        if self.known:
+            assert set(self.known) == {o.name for o in self.model.graph.output}
+            return dict(self.known)
         return expected_outputs(self.model, self.inputs, self.prefer_reference)
 
     def __str__(self):
@@ -95,7 +97,8 @@ def random_case(seed, op=None):
         tolerance=0.0 if draft.exact else draft.tolerance or TOLERANCE,
         libraries=bool(rng.random() < 0.5),
         prefer_reference=draft.prefer_reference,
-        computed=draft.computed,
+        known=draft.expected,
+        unrounded=draft.unrounded,
     )
     # ONNX's shape inference is wrong for some transposed convolutions: outputs are as they are computed.
     outputs = {n: v.shape for n, v in case.expected().items()} | draft.bounded

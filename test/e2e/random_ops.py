@@ -23,7 +23,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / p) for p in ("
 
 from cases import ABSOLUTE_TOLERANCE, fixed_cases, random_case, subject  # noqa: E402
 from harness import backend as backends  # noqa: E402
-from harness.compare import differences  # noqa: E402
+from harness.compare import differences, round_ties_alike  # noqa: E402
 from harness.isolated import IsolatedPool  # noqa: E402
 from harness.oracle import run_reference  # noqa: E402
 
@@ -91,6 +91,7 @@ def _compare_backend(case, expected, target, flags):
     except backends.BackendError as error:
         unsupported = error.phase == "compile" and error.code == backends.UNSUPPORTED
         return Outcome(UNSUPPORTED if unsupported else FAILED, op, str(case), str(error))
+    expected = {n: round_ties_alike(v, actual.get(n), case.unrounded.get(n)) for n, v in expected.items()}
     found = differences(actual, expected, case.tolerance, ABSOLUTE_TOLERANCE)
     return Outcome(FAILED if found else PASSED, op, str(case), found or "")
 

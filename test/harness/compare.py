@@ -60,6 +60,31 @@ def _first(name, actual, expected, wrong, note):
     )
 
 
+#: Whole numbers that were rounded from values this near to a half may be either one.
+TIE = 1e-5
+
+
+def round_ties_alike(expected, actual, unrounded):
+    """`expected`, with ties rounded as they are in `actual`.
+
+    `unrounded` are the exact values of `expected` before rounding, or None. They must agree with `expected`.
+    """
+    if unrounded is None:
+        return expected
+    unrounded = np.asarray(unrounded, np.float64)
+    ties = np.abs(unrounded - np.floor(unrounded) - 0.5) <= TIE
+    info = np.iinfo(expected.dtype)
+    exact = np.clip(np.rint(unrounded), info.min, info.max)
+    wrong = (exact != expected) & ~ties
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0])
+        raise ValueError(f"expected {expected[at]} at {list(map(int, at))}, but the exact value is {unrounded[at]}")
+    if actual is None or actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return expected
+    steps = np.abs(actual.astype(np.int64) - expected)
+    return np.where(ties & (steps == 1), actual, expected)
+
+
 def largest_relative_difference(actual, expected):
     """The largest difference over the largest magnitude of `expected`."""
     scale = float(np.abs(expected).max()) if expected.size else 0.0

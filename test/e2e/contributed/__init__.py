@@ -4,7 +4,7 @@
 `GENERATORS` is by `domain.Name`; see `ops.draft` for the rest.
 """
 
-from . import activations, fused, group_query, multi_head, rotary
+from . import activations, fused, group_query, multi_head, norms, rotary
 from .registry import GENERATORS, REFUSED, contributes
 
-__all__ = ["GENERATORS", "REFUSED", "contributes", "activations", "fused", "group_query", "multi_head", "rotary"]
+__all__ = ["GENERATORS", "REFUSED", "contributes", "activations", "fused", "group_query", "multi_head", "norms", "rotary"]

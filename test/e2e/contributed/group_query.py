@@ -149,4 +149,4 @@ def group_query_attention(d, op):
     d.reference = reference
     # ONNX Runtime has norms of queries and keys on GPUs alone. Without results for caches it does not look at given ones.
     if weights or (past and outputs == 1):
-        d.computed = reference()
+        d.expected = reference()

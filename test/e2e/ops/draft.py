@@ -50,10 +50,12 @@ class Draft(Choices):
         self.exact = False
         #: ONNX Runtime is known to be wrong here: ask the reference of the onnx package.
         self.prefer_reference = False
-        #: Outputs by name, where ONNX Runtime's CPU kernels do not have what the operator's documentation says.
-        self.computed = None
         #: A function of what these should be by the documentation, where a generator has one.
         self.reference = None
+        #: Values of all outputs, where ONNX Runtime's CPU kernels do not have what the operator's documentation says.
+        self.expected = {}
+        #: Of outputs that are rounded to whole numbers, the values before that, in f64.
+        self.unrounded = {}
 
     # Choices.
 
@@ -127,6 +129,10 @@ class Draft(Choices):
         self.domains.add(domain)
         self.tolerance = self.tolerance or 1e-5
         return self.node(op, *inputs, domain=domain, **others)
+
+    def expect(self, name, array):
+        """States the values of an output, made from the operator's documentation. Then all outputs need it."""
+        self.expected[name] = np.asarray(array)
 
     def declare(self, name, like):
         """States the type and shape of an output: those of the array `like`."""
