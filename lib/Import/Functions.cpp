@@ -13,7 +13,9 @@
 #include "GraphImporter.h"
 #include "ModelFile.h"
 
+#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Text/SourceName.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;
@@ -131,6 +133,8 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
       body.needed.insert(function.output(i));
   addNeededNames(function.node(), body.needed);
 
+  mlir::Block *block = builder.getBlock();
+  mlir::Operation *last = block->empty() ? nullptr : &block->back();
   activeFunctions.push_back(identity);
   llvm::LogicalResult imported = importNodes(function.node(), body);
   activeFunctions.pop_back();
@@ -141,8 +145,22 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
     const Binding *result = body.lookup(function.output(i));
     results.push_back(result ? *result : Binding::unknown());
   }
+  if (schema)
+    nameResults(node, scope, results, last ? std::next(last->getIterator()) : block->begin());
   bindResults(node, scope, results);
   return llvm::success();
+}
+
+void GraphImporter::nameResults(const onnx::NodeProto &node, const Scope &scope, llvm::ArrayRef<Binding> results,
+                                mlir::Block::iterator first) {
+  llvm::SmallPtrSet<mlir::Operation *, 16> created;
+  for (mlir::Operation &op : llvm::make_range(first, builder.getBlock()->end()))
+    created.insert(&op);
+  for (auto [name, result] : llvm::zip(node.output(), results)) {
+    mlir::Operation *op = result.kind == Binding::Known ? result.value.getDefiningOp() : nullptr;
+    if (op && created.contains(op) && !name.empty())
+      op->setLoc(withTensorName(withoutTensorName(op->getLoc()), builder.getStringAttr(scope.prefix + name)));
+  }
 }
 
 llvm::LogicalResult GraphImporter::importExpansion(const onnx::NodeProto &node, const ExpansionEntry &entry,

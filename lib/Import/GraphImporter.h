@@ -109,6 +109,10 @@ private:
                                      Obstacle obstacle);
   mlir::InFlightDiagnostic invalidNode(const onnx::NodeProto &node, const Scope &scope);
   static void bindResults(const onnx::NodeProto &node, Scope &scope, llvm::ArrayRef<Binding> results);
+  /// Gives the operations from `first` on that compute `results` the names of the node's results. Those in the body of
+  /// a schema are not the model's.
+  void nameResults(const onnx::NodeProto &node, const Scope &scope, llvm::ArrayRef<Binding> results,
+                   mlir::Block::iterator first);
   static void bindUnknown(const onnx::NodeProto &node, Scope &scope);
   mlir::Location getLoc(const onnx::NodeProto &node, const Scope &scope) const;
   /// The source name of a node, or else of the node that it is a part of.
