@@ -14,6 +14,7 @@
 
 #include "ModelFile.h"
 #include "OnnxNode.h"
+#include "TensorData.h"
 #include "onnx/defs/attr_proto_util.h"
 
 #include <map>
@@ -230,8 +231,20 @@ std::string Expansion::add(llvm::StringRef opType, llvm::ArrayRef<std::string> o
 }
 
 std::string Expansion::constant(mlir::ElementsAttr value) {
-  constants.emplace_back("constant_" + std::to_string(numNames++), value);
-  return constants.back().first;
+  constants.push_back({"constant_" + std::to_string(numNames++), value});
+  return constants.back().name;
+}
+
+std::string Expansion::packedConstant(mlir::ElementsAttr bytes, mlir::RankedTensorType type) {
+  int64_t perByte = 8 / type.getElementTypeBitWidth();
+  if (isSmallConstant(type))
+    return constant(unpackRows(bytes, type));
+  llvm::SmallVector<int64_t> shape(type.getShape());
+  shape.back() = llvm::divideCeil(shape.back(), perByte);
+  std::string name = constant(cutRows(bytes, shape));
+  if (perByte > 1)
+    constants.back().packedType = type;
+  return name;
 }
 
 std::string Expansion::ints(llvm::ArrayRef<int64_t> values) {

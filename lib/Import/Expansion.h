@@ -25,7 +25,12 @@
 
 namespace dovetail::importer {
 
-using NamedConstant = std::pair<std::string, mlir::ElementsAttr>;
+struct NamedConstant {
+  std::string name;
+  mlir::ElementsAttr value;
+  /// Null if `value` has the elements, else their type: `value` has bytes, whose last dimension holds them packed.
+  mlir::RankedTensorType packedType = {};
+};
 
 /// A node of an operator that ONNX does not have, and the nodes of ONNX's newest opset that take its place.
 ///
@@ -82,6 +87,9 @@ public:
   llvm::SmallVector<std::string> addMany(llvm::StringRef opType, unsigned numResults,
                                          llvm::ArrayRef<std::string> operands, llvm::ArrayRef<Attr> attributes = {});
   std::string constant(mlir::ElementsAttr value);
+  /// Elements of `type`, integers of at most 8 bits, that rows of `bytes` hold, low bits first. A row is the last
+  /// dimension of `type`; what its bytes have left over is skipped. Large constants stay packed.
+  std::string packedConstant(mlir::ElementsAttr bytes, mlir::RankedTensorType type);
   /// A vector of i64.
   std::string ints(llvm::ArrayRef<int64_t> values);
   /// A tensor of rank 0.

@@ -14,6 +14,7 @@
 #include "ModelFile.h"
 
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "dovetail/Text/SourceName.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -126,8 +127,12 @@ llvm::LogicalResult GraphImporter::importFunction(const onnx::NodeProto &node, c
                            "export it for opset " + std::to_string(kMaxOpset) + " or an older one"});
   for (int i = 0; i < function.input_size(); ++i)
     body.bind(function.input(i), i < static_cast<int>(inputs.size()) ? inputs[i] : Binding::absent());
-  for (const auto &[name, value] : constants)
-    body.bind(name, Binding::known(ConstantOp::create(builder, getLoc(node, scope), value.getShapedType(), value)));
+  for (const auto &[name, value, packedType] : constants) {
+    mlir::Value constant = ConstantOp::create(builder, getLoc(node, scope), value.getShapedType(), value);
+    if (packedType)
+      constant = UnpackOp::create(builder, getLoc(node, scope), packedType, constant, packedType.getRank() - 1);
+    body.bind(name, Binding::known(constant));
+  }
   for (int i = 0; i < node.output_size(); ++i)
     if (scope.isNeeded(node.output(i)))
       body.needed.insert(function.output(i));

@@ -130,14 +130,12 @@ static int64_t getElementSize(mlir::Type type) { return llvm::divideCeil(type.ge
 /// How many elements ONNX packs into a byte.
 static int64_t getElementsPerByte(mlir::Type type) { return isNarrow(type) ? 8 / type.getIntOrFloatBitWidth() : 1; }
 
-/// The first `count` elements that are packed into `bytes`, low bits first, a byte for each.
-static llvm::SmallVector<char> unpack(llvm::ArrayRef<char> bytes, int64_t count, mlir::Type type) {
-  llvm::SmallVector<char> elements(count);
+/// The first elements that are packed into `bytes`, low bits first, a byte for each.
+static void unpack(llvm::ArrayRef<char> bytes, mlir::Type type, llvm::MutableArrayRef<char> elements) {
   unsigned width = type.getIntOrFloatBitWidth(), perByte = 8 / width;
-  for (int64_t i = 0; i < count; ++i)
-    elements[i] =
+  for (auto [i, element] : llvm::enumerate(elements))
+    element =
         static_cast<char>((static_cast<uint8_t>(bytes[i / perByte]) >> (i % perByte * width)) & ((1u << width) - 1));
-  return elements;
 }
 
 static mlir::ElementsAttr makeSmallConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes) {
@@ -176,7 +174,46 @@ mlir::ElementsAttr dovetail::importer::makePackedConstant(mlir::RankedTensorType
                                                           std::shared_ptr<const void> owner, llvm::StringRef name) {
   if (getElementsPerByte(type.getElementType()) == 1)
     return makeConstant(type, bytes, std::move(owner), name);
-  return makeConstant(type, unpack(bytes, type.getNumElements(), type.getElementType()), nullptr, name);
+  auto elements = std::make_shared<std::vector<char>>(type.getNumElements());
+  unpack(bytes, type.getElementType(), *elements);
+  return makeConstant(type, *elements, elements, name);
+}
+
+/// The bytes of a constant's elements, but those of a splat once.
+static llvm::ArrayRef<char> getBytes(mlir::ElementsAttr constant) {
+  if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant))
+    return dense.getRawData();
+  return llvm::cast<mlir::DenseResourceElementsAttr>(constant).getData();
+}
+
+/// How messages and files name a constant.
+static llvm::StringRef getName(mlir::ElementsAttr constant) {
+  auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(constant);
+  return resource ? resource.getRawHandle().getKey() : llvm::StringRef();
+}
+
+mlir::ElementsAttr dovetail::importer::cutRows(mlir::ElementsAttr bytes, llvm::ArrayRef<int64_t> shape) {
+  int64_t count = mlir::ShapedType::getNumElements(shape);
+  if (count == bytes.getNumElements())
+    return reshapeConstant(bytes, shape);
+  return unpackRows(bytes, mlir::RankedTensorType::get(shape, bytes.getElementType()));
+}
+
+mlir::ElementsAttr dovetail::importer::unpackRows(mlir::ElementsAttr bytes, mlir::RankedTensorType type) {
+  if (isDataMissing(bytes))
+    return makeMissingConstant(type, getName(bytes));
+  int64_t columns = type.getShape().back(), rows = columns == 0 ? 0 : type.getNumElements() / columns;
+  auto elements = std::make_shared<std::vector<char>>(type.getNumElements());
+  llvm::ArrayRef<char> all = getBytes(bytes);
+  std::vector<char> repeated;
+  if (bytes.isSplat() && all.size() == 1) {
+    repeated.assign(bytes.getNumElements(), all.front());
+    all = repeated;
+  }
+  for (int64_t row = 0; row < rows; ++row)
+    unpack(all.slice(row * (all.size() / rows), all.size() / rows), type.getElementType(),
+           llvm::MutableArrayRef<char>(*elements).slice(row * columns, columns));
+  return makeConstant(type, *elements, elements, getName(bytes));
 }
 
 mlir::ElementsAttr dovetail::importer::makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name) {

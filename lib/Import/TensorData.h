@@ -53,6 +53,13 @@ mlir::ElementsAttr makeConstant(mlir::RankedTensorType type, llvm::ArrayRef<char
 mlir::ElementsAttr makePackedConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes,
                                       std::shared_ptr<const void> owner, llvm::StringRef name);
 
+/// Elements of `type`, an integer of at most 8 bits, that rows of `bytes` hold, low bits first. A row is the last
+/// dimension of `type`; what its bytes have left over is skipped.
+mlir::ElementsAttr unpackRows(mlir::ElementsAttr bytes, mlir::RankedTensorType type);
+
+/// The first elements of each row of `bytes`, in `shape`, whose last dimension is a row.
+mlir::ElementsAttr cutRows(mlir::ElementsAttr bytes, llvm::ArrayRef<int64_t> shape);
+
 /// A constant whose data are missing.
 mlir::ElementsAttr makeMissingConstant(mlir::RankedTensorType type, llvm::StringRef name);
 

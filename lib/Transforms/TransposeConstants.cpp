@@ -46,6 +46,10 @@ static bool isOfNarrowConstants(Value value) {
       continue;
     if (!next.hasOneUse())
       return false;
+    if (auto unpack = dyn_cast<UnpackOp>(op); unpack && unpack.getOperand().getDefiningOp<ConstantOp>()) {
+      narrow += typeOf(next).getNumElements();
+      continue;
+    }
     int64_t bytes = typeOf(next).getNumElements() * getElementSize(typeOf(next).getElementType());
     if (constant)
       (typeOf(next).getElementTypeBitWidth() <= 8 ? narrow : others) += bytes;
@@ -152,6 +156,10 @@ static Value transpose(OpBuilder &builder, Value value, ArrayRef<int64_t> permut
   if (auto broadcast = dyn_cast<BroadcastOp>(op);
       broadcast && typeOf(broadcast.getOperand()).getRank() == type.getRank())
     return withOperands(transpose(builder, broadcast.getOperand(), permutation));
+  if (auto unpack = dyn_cast<UnpackOp>(op)) {
+    int64_t dim = llvm::find(permutation, static_cast<int64_t>(unpack.getDim())) - permutation.begin();
+    return UnpackOp::create(builder, loc, permuted, transpose(builder, unpack.getOperand(), permutation), dim);
+  }
   if (auto slice = dyn_cast<SliceOp>(op))
     return SliceOp::create(builder, loc, transpose(builder, slice.getOperand(), permutation),
                            permute(slice.getStarts(), permutation), permute(slice.getSizes(), permutation),

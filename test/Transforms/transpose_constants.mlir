@@ -29,6 +29,22 @@ func.func @blocks(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
   return %y : tensor<5x2xf32>
 }
 
+// Bytes that hold several elements move as they are.
+// CHECK-LABEL: func @packed
+// CHECK: %[[P:.*]] = dovetail.constant dense_resource<packed{{.*}}> : tensor<2x3xui8>
+// CHECK: dovetail.unpack %[[P]] {dim = 0 : i64} : (tensor<2x3xui8>) -> tensor<3x3xui4>
+// CHECK-NOT: dovetail.transpose
+// CHECK: dovetail.matmul
+func.func @packed(%x: tensor<5x3xf32>) -> tensor<5x3xf32> {
+  %p = dovetail.constant dense_resource<packed> : tensor<3x2xui8>
+  %w = dovetail.unpack %p {dim = 1} : (tensor<3x2xui8>) -> tensor<3x3xui4>
+  %i = dovetail.widen %w : (tensor<3x3xui4>) -> tensor<3x3xui8>
+  %f = dovetail.cast %i {to = f32} : (tensor<3x3xui8>) -> tensor<3x3xf32>
+  %t = dovetail.transpose %f {permutation = array<i64: 1, 0>} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %y = dovetail.matmul %x, %t : (tensor<5x3xf32>, tensor<3x3xf32>) -> tensor<5x3xf32>
+  return %y : tensor<5x3xf32>
+}
+
 // What somebody else reads, too, is there in one order only.
 // CHECK-LABEL: func @shared
 // CHECK: dovetail.transpose
@@ -57,10 +73,12 @@ func.func @wide(%x: tensor<5x3xf32>, %z: tensor<5x3xui8>) -> (tensor<5x2xf32>, t
 
 // Rows of the scales, (7, 8) and (9, 10), become columns.
 // CHECK-DAG: weights{{.*}}: "0x40000000010402050306"
+// CHECK-DAG: packed{{.*}}: "0x40000000214365030507"
 // CHECK-DAG: scales{{.*}}: "0x400000000709080A"
 {-#
   dialect_resources: {
     builtin: {
+      packed: "0x40000000210343056507",
       weights: "0x01000000010203040506",
       scales: "0x010000000708090A",
       integers: "0x01000000010203040506",

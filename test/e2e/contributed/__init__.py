@@ -4,7 +4,12 @@
 `GENERATORS` is by `domain.Name`; see `ops.draft` for the rest.
 """
 
-from . import activations, fused, group_query, multi_head, norms, rotary
+import importlib
+import pkgutil
+
 from .registry import GENERATORS, REFUSED, contributes
 
-__all__ = ["GENERATORS", "REFUSED", "contributes", "activations", "fused", "group_query", "multi_head", "norms", "rotary"]
+__all__ = ["GENERATORS", "REFUSED", "contributes"]
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
