@@ -51,8 +51,10 @@ static std::map<Key, ExpansionEntry> readSignatures() {
 #define FLOAT(name, value) schema.Attr(name, "", onnx::AttributeProto::FLOAT, static_cast<float>(value));
 #define STRING(name, value) schema.Attr(name, "", onnx::AttributeProto::STRING, std::string(value));
 #define INTS(name, ...) schema.Attr(name, "", onnx::AttributeProto::INTS, std::vector<int64_t>{__VA_ARGS__});
-#define INPUT(name, type, option) schema.Input(numInputs++, name, "", type, onnx::OpSchema::option);
-#define OUTPUT(name, type, option) schema.Output(numOutputs++, name, "", type, onnx::OpSchema::option);
+#define INPUT(name, type, option, isHomogeneous)                                                                       \
+  schema.Input(numInputs++, name, "", type, onnx::OpSchema::option, isHomogeneous);
+#define OUTPUT(name, type, option, isHomogeneous)                                                                      \
+  schema.Output(numOutputs++, name, "", type, onnx::OpSchema::option, isHomogeneous);
 #define TYPES(name, ...) schema.TypeConstraint(name, {__VA_ARGS__}, "");
 #define END                                                                                                            \
   schema.Finalize();                                                                                                   \

@@ -72,7 +72,7 @@ def conv(d, op):
     if d.chance(0.6):
         operands[2] = d.either(d.values([filters]))
     if d.chance(0.5):
-        operands.append(d.input(d.values(_result(x.shape, filters, kernel, dilations, strides, pads, auto_pad))))
+        operands.append(d.input(d.values(result_shape(x.shape, filters, kernel, dilations, strides, pads, auto_pad))))
     elif not operands[2]:
         operands.pop()
     name, *numbers = d.pick(
@@ -92,7 +92,7 @@ def conv(d, op):
     )
 
 
-def _result(shape, filters, kernel, dilations, strides, pads, auto_pad):
+def result_shape(shape, filters, kernel, dilations, strides, pads, auto_pad):
     extents = []
     for index, (size, k, dilation, stride) in enumerate(zip(shape[2:], kernel, dilations, strides)):
         if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
