@@ -16,6 +16,7 @@
 #include "OnnxNode.h"
 #include "TensorData.h"
 #include "onnx/defs/attr_proto_util.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <map>
 
@@ -262,6 +263,15 @@ std::string Expansion::scalar(double value, mlir::Type elementType) {
     attribute = mlir::FloatAttr::get(elementType, value);
   return constant(mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({}, elementType),
                                                static_cast<mlir::Attribute>(attribute)));
+}
+
+std::string Expansion::moveChannels(const std::string &value, int64_t rank, bool toFront) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (toFront)
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  else
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return add("Transpose", {value}, {{"perm", order}});
 }
 
 std::string Expansion::cast(const std::string &value, mlir::Type elementType) {

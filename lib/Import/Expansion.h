@@ -94,6 +94,8 @@ public:
   std::string ints(llvm::ArrayRef<int64_t> values);
   /// A tensor of rank 0.
   std::string scalar(double value, mlir::Type elementType);
+  /// `value`, of `rank` dimensions, with the last one behind the first one, or back from there.
+  std::string moveChannels(const std::string &value, int64_t rank, bool toFront);
   /// `value` with elements of another type.
   std::string cast(const std::string &value, mlir::Type elementType);
   void setResult(llvm::StringRef name, llvm::StringRef value);

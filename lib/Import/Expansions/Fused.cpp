@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // States the products that ONNX Runtime fuses with their surroundings: FusedMatMul, TransposeMatMul, FusedGemm,
-// FusedConv.
+// FusedConv, NhwcFusedConv, NhwcConv.
 //
 //===----------------------------------------------------------------------===//
 
@@ -128,16 +128,31 @@ static OperatorExpansion fusedGemm("com.microsoft", "FusedGemm", [](Expansion &n
   return llvm::success();
 });
 
-static OperatorExpansion fusedConv("com.microsoft", "FusedConv", [](Expansion &node) -> llvm::LogicalResult {
-  auto activation = findActivation(node, convActivations);
-  if (failed(activation))
-    return llvm::failure();
+/// Attributes of a convolution.
+static llvm::SmallVector<Expansion::Attr> getConvAttributes(Expansion &node) {
   llvm::SmallVector<Expansion::Attr> attributes = {{"auto_pad", node.getString("auto_pad")},
                                                    {"group", node.getInt("group")}};
   for (const char *name : {"dilations", "kernel_shape", "pads", "strides"})
     if (node.hasAttr(name))
       attributes.emplace_back(name, node.getInts(name));
-  std::string value = node.add("Conv", {"X", "W", node.getOperand("B")}, attributes);
+  return attributes;
+}
+
+/// The convolution of 'X', whose channels are the last dimension if `isLast`, as those of the result then.
+static std::string convolve(Expansion &node, bool isLast) {
+  int64_t rank = node.getRank("X");
+  std::string input = isLast ? node.moveChannels("X", rank, /*toFront=*/true) : "X";
+  std::string value = node.add("Conv", {input, "W", node.getOperand("B")}, getConvAttributes(node));
+  return isLast ? node.moveChannels(value, rank, /*toFront=*/false) : value;
+}
+
+template <bool isLast> static llvm::LogicalResult expandConv(Expansion &node) {
+  if (node.getRank("X") < 3)
+    return node.invalid("'X' needs 3 dimensions or more");
+  auto activation = findActivation(node, convActivations);
+  if (failed(activation))
+    return llvm::failure();
+  std::string value = convolve(node, isLast);
   if (node.hasOperand("Z"))
     value = node.add("Add", {value, "Z"});
   if (*activation) {
@@ -150,5 +165,15 @@ static OperatorExpansion fusedConv("com.microsoft", "FusedConv", [](Expansion &n
     value = activate(node, value, **activation, params, node.getType("X").getElementType());
   }
   node.setResult("Y", value);
+  return llvm::success();
+}
+
+static OperatorExpansion fusedConv("com.microsoft", "FusedConv", expandConv<false>);
+static OperatorExpansion nhwcFusedConv("com.microsoft", "NhwcFusedConv", expandConv<true>);
+
+static OperatorExpansion nhwcConv("com.microsoft", "NhwcConv", [](Expansion &node) -> llvm::LogicalResult {
+  if (node.getRank("X") < 3)
+    return node.invalid("'X' needs 3 dimensions or more");
+  node.setResult("Y", convolve(node, /*isLast=*/true));
   return llvm::success();
 });

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares functions that quantise, dequantise, and move channels.
+// Declares functions that quantise and dequantise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,6 @@ std::string roundSteps(Expansion &node, const std::string &value, llvm::StringRe
 llvm::LogicalResult requireScalars(Expansion &node, llvm::ArrayRef<llvm::StringRef> operands);
 /// An operand of one number, without dimensions.
 std::string getScalar(Expansion &node, llvm::StringRef operand);
-/// `value` with its last of `rank` dimensions behind the first one, or the other way round.
-std::string moveChannels(Expansion &node, const std::string &value, int64_t rank, bool toFront);
 
 } // namespace dovetail::importer
 

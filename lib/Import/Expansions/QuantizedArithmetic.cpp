@@ -56,15 +56,6 @@ std::string importer::getScalar(Expansion &node, llvm::StringRef operand) {
   return node.getRank(operand) == 0 ? operand.str() : node.add("Reshape", {operand.str(), node.ints({})});
 }
 
-std::string importer::moveChannels(Expansion &node, const std::string &value, int64_t rank, bool toFront) {
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  if (toFront)
-    std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  else
-    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return node.add("Transpose", {value}, {{"perm", order}});
-}
-
 //===----------------------------------------------------------------------===//
 // Elementwise operators
 //===----------------------------------------------------------------------===//
@@ -213,7 +204,7 @@ static OperatorExpansion averagePool("com.microsoft", "QLinearAveragePool", [](E
   bool isLast = node.getInt("channels_last") != 0;
   std::string value = dequantize(node, "X", "x_scale", "x_zero_point");
   if (isLast)
-    value = moveChannels(node, value, rank, /*toFront=*/true);
+    value = node.moveChannels(value, rank, /*toFront=*/true);
   llvm::SmallVector<Expansion::Attr> attributes = {{"count_include_pad", node.getInt("count_include_pad")},
                                                    {"kernel_shape", node.getInts("kernel_shape")}};
   if (node.hasAttr("strides"))
@@ -222,7 +213,7 @@ static OperatorExpansion averagePool("com.microsoft", "QLinearAveragePool", [](E
     return llvm::failure();
   value = node.add("AveragePool", {value}, attributes);
   if (isLast)
-    value = moveChannels(node, value, rank, /*toFront=*/false);
+    value = node.moveChannels(value, rank, /*toFront=*/false);
   node.setResult("Y", quantize(node, value, "y_scale", "y_zero_point", node.getType("X").getElementType()));
   return llvm::success();
 });

@@ -64,12 +64,12 @@ static OperatorExpansion conv("com.microsoft", "QLinearConv", [](Expansion &node
     if (node.hasAttr(name))
       attributes.emplace_back(name, node.getInts(name));
   bool isLast = node.getInt("channels_last") != 0;
-  std::string x = isLast ? moveChannels(node, "x", rank, /*toFront=*/true) : "x";
+  std::string x = isLast ? node.moveChannels("x", rank, /*toFront=*/true) : "x";
   std::string result = node.add(
       "QLinearConv",
       {x, "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "y_scale", "y_zero_point", node.getOperand("B")},
       attributes);
-  node.setResult("y", isLast ? moveChannels(node, result, rank, /*toFront=*/false) : result);
+  node.setResult("y", isLast ? node.moveChannels(result, rank, /*toFront=*/false) : result);
   return llvm::success();
 });
 

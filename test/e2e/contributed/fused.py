@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products with scales, activations and sums."""
 
+import numpy as np
+import onnx
+from harness.oracle import expected_outputs
+
 from .registry import contributes
 
 
@@ -53,8 +57,9 @@ def gemm(d, op):
     )
 
 
-@contributes("FusedConv")
+@contributes("FusedConv", "NhwcFusedConv", "NhwcConv")
 def conv(d, op):
+    is_last, is_fused = op.startswith("Nhwc"), op != "NhwcConv"
     dims = d.integer(1, 3)
     group = d.pick(1, 1, 2, 3)
     kernel = [d.integer(1, 3) for _ in range(dims)]
@@ -68,21 +73,23 @@ def conv(d, op):
     if auto_pad in (None, "NOTSET") and d.chance(0.7):
         pads = [d.integer(0, k - 1) for k in kernel * 2]
     x = d.values([d.integer(1, 2), channels, *spatial])
-    operands = [d.input(x), d.either(d.values([filters, channels // group, *kernel]), 0.8), ""]
+    w = d.values([filters, channels // group, *kernel])
+    operands = [d.input(_last(x, is_last)), d.either(w, 0.8), ""]
     if d.chance(0.6):
         operands[2] = d.either(d.values([filters]))
-    if d.chance(0.5):
-        operands.append(d.input(d.values(result_shape(x.shape, filters, kernel, dilations, strides, pads, auto_pad))))
+    z = d.values(result_shape(x.shape, filters, kernel, dilations, strides, pads, auto_pad))
+    if is_fused and d.chance(0.5):
+        operands.append(d.input(_last(z, is_last)))
     elif not operands[2]:
         operands.pop()
     name, *numbers = d.pick(
         (None,), ("Relu",), ("Tanh",), ("Sigmoid",), ("LeakyRelu", 0.2), ("HardSigmoid", 0.3, 0.6), ("Clip", -0.5, 1.5)
     )
-    d.contributed(
+    fused = dict(activation=name, activation_params=numbers or None) if is_fused else {}
+    result = d.contributed(
         op,
         *operands,
-        activation=name,
-        activation_params=numbers or None,
+        **fused,
         auto_pad=auto_pad,
         dilations=dilations if d.chance(0.9) or max(dilations) > 1 else None,
         group=group if group > 1 or d.chance(0.5) else None,
@@ -90,6 +97,23 @@ def conv(d, op):
         pads=pads,
         strides=strides,
     )
+    if is_last:
+        d.expect(result, _last(_channels_first(d, x, z), True))
+
+
+def _last(array, is_last):
+    """`array` with its channels, the second dimension, last."""
+    return np.moveaxis(array, 1, -1) if is_last else array
+
+
+def _channels_first(d, x, z):
+    """What ONNX Runtime's FusedConv makes of the operands of the last node: for channels last it has no kernel."""
+    draft = type(d)(d.rng)
+    values = d.inputs | d.constants | {name: z for name in d.nodes[-1].input[3:4]} | {d.nodes[-1].input[0]: x}
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in d.nodes[-1].attribute}
+    names = [draft.input(values[name]) if name else "" for name in d.nodes[-1].input]
+    name = draft.contributed("FusedConv", *names, **attributes)
+    return expected_outputs(draft.model(), draft.inputs)[name]
 
 
 def result_shape(shape, filters, kernel, dilations, strides, pads, auto_pad):
