@@ -33,7 +33,6 @@ def grid_sample(d, op):
     # ONNX Runtime moves a position that is inside in one dimension because it is outside in another one.
     if padding == "border" and mode == "bicubic":
         padding = "zeros"
-    d.tolerance = 1e-4
     d.contributed(
         op,
         d.input(d.values([batch, channels, high, wide])),
@@ -115,6 +114,18 @@ def crop_and_resize(d, op):
         extrapolation_value=d.pick(None, 2.5),
         mode=d.pick(None, "bilinear", "nearest"),
     )
+
+
+@contributes("Inverse")
+def inverse(d, op):
+    extent = d.integer(1, 6)
+    dtype = d.pick(np.float32, np.float32, np.float64, np.float16)
+    x = d.values([*d.shape(0, 2, 4), extent, extent], dtype, -1, 1)
+    # Far from singular, with pivots in all places.
+    x = x + 3 * np.eye(extent, dtype=dtype)[d.rng.permutation(extent)]
+    if dtype == np.float16:
+        d.tolerance = 2e-3
+    d.contributed(op, d.input(x.astype(dtype)))
 
 
 # ONNX Runtime has these on GPUs alone.
