@@ -127,6 +127,8 @@ static OperatorExpansion irfft("com.microsoft", "Irfft", [](Expansion &node) -> 
   int64_t rank = node.getRank("X");
   if (rank < 2 || node.getShape("X").back() != 2 || node.getShape("X")[rank - 2] < 2)
     return node.invalid("'X' does not have 2 as its last extent, with 2 or more before it");
+  if (node.isBounded("X", rank - 2))
+    return node.unsupported("operand 'X' has lines whose extent only runs know");
   // Lines are of even length.
   int64_t length = 2 * (node.getShape("X")[rank - 2] - 1);
   mlir::Type i64 = mlir::IntegerType::get(node.getType("X").getContext(), 64);

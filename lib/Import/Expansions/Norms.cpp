@@ -118,12 +118,8 @@ static OperatorExpansion skipSimplified("com.microsoft", "SkipSimplifiedLayerNor
 /// Sets 'mask_index': how many words of each line 'mask' has as 1; 0 without a mask.
 static void countWords(Expansion &node) {
   mlir::Type type = node.getType("input_ids").getElementType();
-  if (!node.hasOperand("mask")) {
-    std::string batch = node.ints({node.getShape("input_ids")[0]});
-    node.setResult("mask_index", node.add("Expand", {node.scalar(0, type), batch}));
-    return;
-  }
-  std::string isWord = node.cast(node.add("Equal", {"mask", node.scalar(1, type)}), type);
+  std::string isWord = node.hasOperand("mask") ? node.cast(node.add("Equal", {"mask", node.scalar(1, type)}), type)
+                                               : node.add("Mul", {"input_ids", node.scalar(0, type)});
   node.setResult("mask_index", node.add("ReduceSum", {isWord, node.ints({1})}, {{"keepdims", 0}}));
 }
 
@@ -140,11 +136,13 @@ static OperatorExpansion embed("com.microsoft", "EmbedLayerNormalization", [](Ex
   auto look = [&](llvm::StringRef table, llvm::StringRef ids) {
     return node.cast(node.add("Gather", {table.str(), ids.str()}, {{"axis", 0}}), wide);
   };
-  std::string places =
-      node.hasOperand("position_ids")
-          ? look("position_embedding", "position_ids")
-          : node.cast(node.add("Slice", {"position_embedding", node.ints({0}), node.ints({length}), node.ints({0})}),
-                      wide);
+  std::string places;
+  if (node.hasOperand("position_ids")) {
+    places = look("position_embedding", "position_ids");
+  } else {
+    std::string count = node.add("Shape", {"input_ids"}, {{"start", 1}, {"end", 2}});
+    places = node.cast(node.add("Slice", {"position_embedding", node.ints({0}), count, node.ints({0})}), wide);
+  }
   std::string sum = node.add("Add", {look("word_embedding", "input_ids"), places});
   if (node.hasOperand("segment_ids"))
     sum = node.add("Add", {sum, look("segment_embedding", "segment_ids")});
