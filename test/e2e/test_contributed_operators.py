@@ -10,7 +10,7 @@ import sys
 
 import onnx
 import pytest
-from cases import ABSOLUTE_TOLERANCE, random_draft, subject
+from cases import ABSOLUTE_TOLERANCE, random_draft
 from contributed import GENERATORS, REFUSED
 from harness.backend import ROOT
 from harness.compare import differences
