@@ -90,7 +90,7 @@ double importer::getLowest(mlir::Type elementType) {
 }
 
 /// Scores with `bias`, and without keys that do not count.
-static std::string mask(Expansion &node, std::string scores, const AttentionParts &parts, mlir::Type type) {
+static std::string mask(Expansion &node, const std::string &scores, const AttentionParts &parts, mlir::Type type) {
   if (parts.allowed.empty())
     return parts.bias.empty() ? scores : node.add("Add", {scores, parts.bias});
   std::string lowest = node.scalar(getLowest(type), type);
