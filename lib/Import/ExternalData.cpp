@@ -87,7 +87,7 @@ std::shared_ptr<llvm::MemoryBuffer> TensorReader::openExternal(llvm::StringRef l
 }
 
 mlir::ElementsAttr TensorReader::readExternal(const onnx::TensorProto &tensor, mlir::RankedTensorType type,
-                                              uint64_t size, llvm::StringRef what) {
+                                              mlir::RankedTensorType stored, uint64_t size, llvm::StringRef what) {
   llvm::StringRef location;
   uint64_t offset = 0, length = size;
   for (const onnx::StringStringEntryProto &entry : tensor.external_data()) {
@@ -109,7 +109,7 @@ mlir::ElementsAttr TensorReader::readExternal(const onnx::TensorProto &tensor, m
   }
   std::shared_ptr<llvm::MemoryBuffer> file = openExternal(location, what);
   if (!file)
-    return missingFiles.contains(location) ? makeMissingConstant(type, tensor.name()) : mlir::ElementsAttr();
+    return missingFiles.contains(location) ? makeMissingConstant(stored, tensor.name()) : mlir::ElementsAttr();
   uint64_t available = file->getBufferSize();
   if (offset > available || size > available - offset) {
     reporter.invalid() << what << " has its data at bytes " << offset << " to " << offset << " + " << size << " of '"
@@ -117,5 +117,5 @@ mlir::ElementsAttr TensorReader::readExternal(const onnx::TensorProto &tensor, m
     return {};
   }
   llvm::ArrayRef<char> bytes(file->getBufferStart() + offset, size);
-  return makePackedConstant(type, bytes, file, tensor.name());
+  return makePackedConstant(stored, bytes, file, tensor.name());
 }

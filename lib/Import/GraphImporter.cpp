@@ -15,6 +15,7 @@
 #include "GraphImporter.h"
 #include "ModelFile.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -100,12 +101,16 @@ llvm::LogicalResult GraphImporter::importInitializers(const onnx::GraphProto &gr
       scope.bind(tensor.name(), Binding::unknown());
       continue;
     }
-    mlir::ElementsAttr value = tensors.read(tensor, "initializer '" + tensor.name() + "'", scope.owner);
+    mlir::RankedTensorType unpacked;
+    mlir::ElementsAttr value = tensors.readPacked(tensor, "initializer '" + tensor.name() + "'", scope.owner, unpacked);
     if (!value)
       return llvm::failure();
     std::string name = scope.prefix + tensor.name();
     mlir::Location loc = withTensorName(reporter.getLoc(name), builder.getStringAttr(name));
-    scope.bind(tensor.name(), Binding::known(ConstantOp::create(builder, loc, value.getShapedType(), value)));
+    mlir::Value constant = ConstantOp::create(builder, loc, value.getShapedType(), value);
+    if (unpacked)
+      constant = UnpackOp::create(builder, loc, unpacked, constant, unpacked.getRank() - 1);
+    scope.bind(tensor.name(), Binding::known(constant));
   }
   return llvm::success();
 }

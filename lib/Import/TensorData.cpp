@@ -283,8 +283,20 @@ std::optional<llvm::SmallVector<double>> dovetail::importer::readFloats(mlir::El
   return type.isF32() ? readAs<double, float>(resource.getData()) : readAs<double, double>(resource.getData());
 }
 
+/// The bytes of a tensor of `type` as they are stored, if they are to stay so; else `type` itself.
+static mlir::RankedTensorType getStoredType(mlir::RankedTensorType type) {
+  int64_t perByte = getElementsPerByte(type.getElementType());
+  if (perByte == 1 || isSmallConstant(type) || type.getRank() == 0 || type.getShape().back() % perByte != 0)
+    return type;
+  llvm::SmallVector<int64_t> shape(type.getShape());
+  shape.back() /= perByte;
+  auto byte = mlir::IntegerType::get(type.getContext(), 8, mlir::IntegerType::Unsigned);
+  return mlir::RankedTensorType::get(shape, byte);
+}
+
 mlir::ElementsAttr TensorReader::read(const TensorProto &tensor, llvm::StringRef what,
-                                      std::shared_ptr<const void> owner) {
+                                      std::shared_ptr<const void> owner, bool mayBePacked,
+                                      mlir::RankedTensorType &unpacked) {
   mlir::Type elementType = convertElementType(tensor.data_type(), reporter.getContext());
   if (!elementType) {
     ImportError kind = tensor.data_type() != TensorProto::UNDEFINED && TensorProto::DataType_IsValid(tensor.data_type())
@@ -307,18 +319,20 @@ mlir::ElementsAttr TensorReader::read(const TensorProto &tensor, llvm::StringRef
     return {};
   }
   auto type = mlir::RankedTensorType::get(shape, elementType);
+  auto stored = mayBePacked ? getStoredType(type) : type;
+  unpacked = stored == type ? mlir::RankedTensorType() : type;
   uint64_t size = llvm::divideCeil(*count * getElementSize(elementType), getElementsPerByte(elementType));
   if (tensor.data_location() == TensorProto::EXTERNAL)
-    return readExternal(tensor, type, size, what);
+    return readExternal(tensor, type, stored, size, what);
   if (!tensor.has_raw_data())
-    return readFields(tensor, type, what, std::move(owner));
+    return readFields(tensor, type, stored, what, std::move(owner));
   const std::string &raw = tensor.raw_data();
   if (raw.size() != size) {
     reporter.invalid() << what << " has type " << type << ", which takes " << size << " bytes, but " << raw.size()
                        << " bytes of data";
     return {};
   }
-  return makePackedConstant(type, llvm::ArrayRef<char>(raw.data(), raw.size()), std::move(owner), tensor.name());
+  return makePackedConstant(stored, llvm::ArrayRef<char>(raw.data(), raw.size()), std::move(owner), tensor.name());
 }
 
 /// The elements of a field of `Stored`, as they are or converted to `Element`.
@@ -340,7 +354,8 @@ static mlir::ElementsAttr convertField(const Field &field, mlir::RankedTensorTyp
 }
 
 mlir::ElementsAttr TensorReader::readFields(const TensorProto &tensor, mlir::RankedTensorType type,
-                                            llvm::StringRef what, std::shared_ptr<const void> owner) {
+                                            mlir::RankedTensorType stored, llvm::StringRef what,
+                                            std::shared_ptr<const void> owner) {
   auto convert = [&]<typename Element>(Element, const auto &field, llvm::StringRef fieldName) -> mlir::ElementsAttr {
     if (field.size() != type.getNumElements()) {
       reporter.invalid() << what << " has type " << type << " but " << field.size() << " elements in '" << fieldName
@@ -380,7 +395,7 @@ mlir::ElementsAttr TensorReader::readFields(const TensorProto &tensor, mlir::Ran
       reporter.invalid() << what << " has type " << type << " but " << bytes.size() << " bytes in 'int32_data'";
       return {};
     }
-    return makePackedConstant(type, bytes, nullptr, tensor.name());
+    return makePackedConstant(stored, bytes, nullptr, tensor.name());
   }
   default:
     return convert(uint8_t(), tensor.int32_data(), "int32_data");

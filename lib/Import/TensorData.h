@@ -82,13 +82,25 @@ public:
 
   /// `what` names the tensor in messages. `owner` keeps `tensor` alive; without
   /// one, the data are copied. Null if an error was reported.
-  mlir::ElementsAttr read(const onnx::TensorProto &tensor, llvm::StringRef what, std::shared_ptr<const void> owner);
+  mlir::ElementsAttr read(const onnx::TensorProto &tensor, llvm::StringRef what, std::shared_ptr<const void> owner) {
+    mlir::RankedTensorType unpacked;
+    return read(tensor, what, std::move(owner), /*mayBePacked=*/false, unpacked);
+  }
+  /// The same. Of a large tensor that packs several elements into a byte, these bytes, if none has elements of two
+  /// rows. `unpacked` is the type of the tensor then, and null otherwise.
+  mlir::ElementsAttr readPacked(const onnx::TensorProto &tensor, llvm::StringRef what,
+                                std::shared_ptr<const void> owner, mlir::RankedTensorType &unpacked) {
+    return read(tensor, what, std::move(owner), /*mayBePacked=*/true, unpacked);
+  }
 
 private:
-  mlir::ElementsAttr readExternal(const onnx::TensorProto &tensor, mlir::RankedTensorType type, uint64_t size,
-                                  llvm::StringRef what);
-  mlir::ElementsAttr readFields(const onnx::TensorProto &tensor, mlir::RankedTensorType type, llvm::StringRef what,
-                                std::shared_ptr<const void> owner);
+  mlir::ElementsAttr read(const onnx::TensorProto &tensor, llvm::StringRef what, std::shared_ptr<const void> owner,
+                          bool mayBePacked, mlir::RankedTensorType &unpacked);
+  /// `type` is that of the tensor, and `stored` that of the result.
+  mlir::ElementsAttr readExternal(const onnx::TensorProto &tensor, mlir::RankedTensorType type,
+                                  mlir::RankedTensorType stored, uint64_t size, llvm::StringRef what);
+  mlir::ElementsAttr readFields(const onnx::TensorProto &tensor, mlir::RankedTensorType type,
+                                mlir::RankedTensorType stored, llvm::StringRef what, std::shared_ptr<const void> owner);
   /// Maps a file of external data, once. Null after an error, or if it may be missing and is.
   std::shared_ptr<llvm::MemoryBuffer> openExternal(llvm::StringRef location, llvm::StringRef what);
 

@@ -23,26 +23,33 @@ SMALL, LARGE = (512, 2048, 16), (4096, 16384, 26)
 
 
 class Model:
-    """A chain of MatMulNBits of 4 bits, with external data."""
+    """A chain of products with weights of 4 bits, with external data: MatMulNBits, or DequantizeLinear and MatMul."""
 
-    def __init__(self, folder, narrow, wide, count):
+    def __init__(self, folder, op, narrow, wide, count):
         rng = np.random.default_rng(0)
         self.file, self.data = folder / "model.onnx", folder / "weights.bin"
-        self.narrow, self.wide, self.weights, constants, nodes = narrow, wide, [], [], []
+        self.op, self.narrow, self.wide, self.weights, constants, nodes = op, narrow, wide, [], [], []
         value = "x"
         with self.data.open("wb") as data:
             for layer in range(count):
                 terms, rows = (narrow, wide) if layer % 2 == 0 else (wide, narrow)
                 weights = rng.integers(0, 256, [rows, terms // BLOCK, BLOCK // 2], np.uint8)
                 scales = (rng.uniform(0.1, 0.2, [rows, terms // BLOCK]) / np.sqrt(terms)).astype(np.float32)
-                for name, array in (("w", weights), ("s", scales)):
-                    constants.append(self._external(data, f"{name}{layer}", array))
                 if (narrow, wide, count) == SMALL:
                     self.weights.append((weights, scales))
-                attributes = dict(K=terms, N=rows, bits=4, block_size=BLOCK, domain="com.microsoft")
-                operands = [value, f"w{layer}", f"s{layer}"]
-                value = f"t{layer}"
-                nodes.append(helper.make_node("MatMulNBits", operands, [value], **attributes))
+                operands, result = [value, f"w{layer}", f"s{layer}"], f"t{layer}"
+                if op == "MatMulNBits":
+                    attributes = dict(K=terms, N=rows, bits=4, block_size=BLOCK, domain="com.microsoft")
+                    nodes.append(helper.make_node(op, operands, [result], **attributes))
+                    shape = None
+                else:
+                    # The same bytes, of which the columns are others.
+                    shape, scales = [terms, rows], scales.reshape(-1, rows)
+                    nodes.append(helper.make_node(op, operands[1:], [f"d{layer}"], axis=0, block_size=BLOCK))
+                    nodes.append(helper.make_node("MatMul", [value, f"d{layer}"], [result]))
+                constants.append(self._external(data, operands[1], weights, shape))
+                constants.append(self._external(data, operands[2], scales))
+                value = result
         ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, narrow]) for name in ("x", value)]
         self.result = value
         graph = helper.make_graph(nodes, "packed", ports[:1], ports[1:], constants)
@@ -51,9 +58,11 @@ class Model:
         self.bytes = self.data.stat().st_size
 
     @staticmethod
-    def _external(data, name, array):
-        dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
-        tensor = TensorProto(name=name, data_type=dtype, dims=array.shape, data_location=TensorProto.EXTERNAL)
+    def _external(data, name, array, packed=None):
+        """`packed` is the shape of elements of 4 bits, if these are the bytes of such."""
+        dtype = TensorProto.UINT4 if packed else helper.np_dtype_to_tensor_dtype(array.dtype)
+        shape, place = packed or array.shape, TensorProto.EXTERNAL
+        tensor = TensorProto(name=name, data_type=dtype, dims=shape, data_location=place)
         for key, number in (("location", "weights.bin"), ("offset", data.tell()), ("length", array.nbytes)):
             tensor.external_data.add(key=key, value=str(number))
         data.write(array.tobytes())
@@ -62,8 +71,14 @@ class Model:
     def compute(self, x):
         """In f64."""
         for packed, scales in self.weights:
-            numbers = np.stack([packed & 15, packed >> 4], -1).reshape(*packed.shape[:2], BLOCK) - 8.0
-            x = x @ (numbers * scales[..., None]).reshape(len(packed), -1).T
+            numbers = np.stack([packed & 15, packed >> 4], -1).astype(np.float64)
+            if self.op == "MatMulNBits":
+                numbers = numbers.reshape(*packed.shape[:2], BLOCK) - 8
+                x = x @ (numbers * scales[..., None]).reshape(len(packed), -1).T
+            else:
+                numbers = numbers.reshape(-1, BLOCK, len(packed))
+                scales = scales.reshape(-1, 1, len(packed))
+                x = x @ (numbers * scales).reshape(-1, len(packed))
         return x
 
 
@@ -85,8 +100,9 @@ def test_packing_is_as_documented():
 
 
 @pytest.mark.parametrize("mesh", [1, 3])
-def test_artifact_has_packed_weights(backend, tmp_path, mesh):
-    model = Model(tmp_path, *SMALL)
+@pytest.mark.parametrize("op", ["MatMulNBits", "DequantizeLinear"])
+def test_artifact_has_packed_weights(backend, tmp_path, op, mesh):
+    model = Model(tmp_path, op, *SMALL)
     artifact = tmp_path / "model.dvt"
     # Both dimensions of weights are split.
     _compile(model, artifact, "--mesh", f"y={mesh}", "--shard", "t0=_,y", "--shard", "t2=_,y")
@@ -101,13 +117,13 @@ def test_artifact_has_packed_weights(backend, tmp_path, mesh):
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="takes 2 GB of disk: in `make verify-all`")
-@pytest.mark.parametrize("mesh", [1, 2])
-def test_large_model(backend, tmp_path, mesh):
-    model = Model(tmp_path, *LARGE)
+@pytest.mark.parametrize("op, mesh", [("MatMulNBits", 1), ("MatMulNBits", 2), ("DequantizeLinear", 2)])
+def test_large_model(backend, tmp_path, op, mesh):
+    model = Model(tmp_path, op, *LARGE)
     artifact = tmp_path / "model.dvt"
     try:
         seconds, memory = _compile(model, artifact, "--mesh", f"y={mesh}")
-        print(f"{model.bytes / 1e9:.2f} GB, {mesh} ranks: {seconds:.1f} s, {memory / model.bytes:.2f} times the memory")
+        print(f"{model.bytes / 1e9:.2f} GB, {op}, {mesh} ranks: {seconds:.1f} s, {memory / model.bytes:.2f} times the memory")
         assert model.bytes > 1e9
         assert artifact.stat().st_size < 1.02 * model.bytes
         assert memory < 3 * model.bytes
