@@ -22,6 +22,7 @@ COMMANDS = {
         "bench": "p.dvt",
         "devices": None,
         "calibrate": None,
+        "messages": None,
     },
     "dovetail-run": {"run": "p.dvt", "inspect": "p.dvt", "bench": "p.dvt", "devices": None},
 }

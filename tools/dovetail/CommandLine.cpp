@@ -91,6 +91,7 @@ int dovetail_main(int argc, char **argv) {
   tools::addBenchCommand(app, exitCode);
   tools::addDevicesCommand(app, exitCode);
   addCalibrateCommand(app, exitCode);
+  addMessagesCommand(app, exitCode, context);
   // Names of CPUs are the code generator's, which only this library has.
   app.add_flag_callback("--list-cpus", [] { printCpus(); }, "Print the names that --cpu takes, one a line.");
   exitCode = carryOut(app, argc, argv, exitCode, llvm::errs());

@@ -38,6 +38,7 @@ void addCalibrateCommand(CLI::App &app, int &exitCode);
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode, CommandContext &context);
 void addInspectCommand(CLI::App &app, int &exitCode, CommandContext &context);
+void addMessagesCommand(CLI::App &app, int &exitCode, CommandContext &context);
 void addOperatorsCommand(CLI::App &app, int &exitCode);
 void addPlanCommand(CLI::App &app, int &exitCode, CommandContext &context);
 
