@@ -131,7 +131,7 @@ void BoundCalls::runOnOperation() {
     bool once = weights && packsOnce(call, weights);
     plan::CallMemoryAttr memory = getMemory(call, call.getLoops(), rank, once, spare, *callable, ranks);
     if (!memory)
-      return WalkResult(call.emitOpError("is a call of which no library of the target says how much memory it takes"));
+      return WalkResult(call.emitOpError("is a call whose memory no library of the target knows"));
     call.setMemoryAttr(memory);
     return WalkResult::advance();
   };

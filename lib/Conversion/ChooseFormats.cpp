@@ -95,7 +95,7 @@ struct ChooseFormats : LibraryPass<dovetail::impl::ChooseFormatsBase<ChooseForma
   LogicalResult run(func::FuncOp function, const Libraries &callable) override {
     for (Operation &op : function.getBody().front().without_terminator())
       if (!isa<ConstantOp, ReshardOp, DefinitionOpInterface>(op))
-        return op.emitOpError("is none of those that have memory formats");
+        return op.emitOpError("has no memory formats");
     FormatChooser(function, callable).run();
     return success();
   }

@@ -65,7 +65,7 @@ LogicalResult FormatConverter::convert(plan::GroupOp group) {
       continue;
     auto argument = dyn_cast<BlockArgument>(operand);
     if (!argument)
-      return group.emitOpError("has a call whose operand ") << number << " is no operand of the group";
+      return group.emitOpError("has a call whose operand ") << number << " is not an operand of the group";
     Value source = group.getInputs()[argument.getArgNumber()];
     FormatAttr format = plan::getFormat(source);
     if (!format || !resultFormat)

@@ -281,7 +281,7 @@ LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
 LogicalResult PlanEmitter::checkView(ReshardOp op) {
   ShardingAttr from = getBoxSharding(op.getOperand()), to = getBoxSharding(op.getResult());
   if (op.isReduction() || !covers(from, to, cast<RankedTensorType>(op.getOperand().getType()), mesh))
-    return op.emitOpError("is a view, but ranks lack what it gives");
+    return op.emitOpError("is a view, but ranks lack elements of its result");
   return success();
 }
 

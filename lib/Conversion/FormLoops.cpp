@@ -104,7 +104,7 @@ LogicalResult LoopFormer::verify(CarriedLoop &loop) {
       if (type == carry.getType())
         return success();
       return op->emitOpError("gives ") << type << ", but the loop carries " << carry.getType()
-                                       << ": that is split alike in each iteration, and behind the last";
+                                       << ": values are split alike in each iteration, and after the last";
     };
     if (failed(requireAlike(next)))
       return failure();
@@ -161,7 +161,7 @@ LogicalResult LoopFormer::eraseUnused() {
   loops.remove_if([](const auto &entry) { return entry.second.carries.empty(); });
   for (auto &[number, loop] : loops)
     if (loop.nexts.empty())
-      return loop.carries.front().second.emitOpError("is read behind its loop, where there is nothing of it left");
+      return loop.carries.front().second.emitOpError("is read after its loop, where its value is gone");
   return success();
 }
 
@@ -214,7 +214,7 @@ LogicalResult LoopFormer::form(CarriedLoop &loop) {
     last = last->isBeforeInBlock(value.getDefiningOp()) ? value.getDefiningOp() : last;
   for (Operation *op = first; op; op = op->getNextNode())
     if (inside.contains(op) && (behind.contains(op) || last->isBeforeInBlock(op)))
-      return op->emitOpError("reads what loop ") << number << " carries behind it, where there is nothing of that left";
+      return op->emitOpError("reads values that loop ") << number << " carries, after the loop, where they are gone";
 
   // What does not depend on the loop comes before it, and all that reads its results behind it.
   SmallVector<Operation *> before, body, after;

@@ -322,7 +322,8 @@ LogicalResult Compilation::runPhase(Phase phase) {
   std::vector<PassTime> passTimes;
   if (failed(phase == Phase::Propagate ? propagate(passTimes) : runPasses(phase, tuned, passTimes))) {
     if (diagnostics.getExitCode() == ExitCode::Ok)
-      return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) + " failed without saying why");
+      return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) +
+                                                       " failed without a message; this is a defect of the compiler");
     return failure();
   }
   if (phase == Phase::Propagate && simplified)

@@ -187,7 +187,7 @@ LogicalResult OptionParser::parseShard(StringRef text) {
                      "'; expected '_', an axis, or axes joined by '+'");
       if (options.autoRanks)
         return usage("'" + option + "': the compiler makes the axes of '--mesh auto=" + Twine(*options.autoRanks) +
-                     "'; name those of a mesh of your own, such as --mesh y=" + Twine(*options.autoRanks));
+                     "'; give a mesh with names of axes, such as --mesh y=" + Twine(*options.autoRanks));
       if (!hasMesh)
         return usage("'" + option + "': there is no --mesh with an axis '" + axis + "'; add --mesh " + axis +
                      "=N for N ranks");
@@ -211,10 +211,10 @@ LogicalResult OptionParser::parseSizes(StringRef text) {
   auto [name, dim] = target.rsplit(':');
   SizesRequest request;
   if (name.empty() || sizes.empty() || dim.getAsInteger(10, request.dim))
-    return usage("'" + option +
-                 "': expected NAME:DIM=SIZES, such as 'image:2=300,212', with a dimension counted from 0 (or from the "
-                 "end, -1 the last) and the extents " +
-                 "of its shards, 'chunk' or 'balanced'");
+    return usage(
+        "'" + option +
+        "': expected NAME:DIM=SIZES, such as 'image:2=300,212': a dimension, counted from 0 or from the end (-1), "
+        "and the extents of its shards, 'chunk' or 'balanced'");
   request.tensor = name.str();
   // A --shard has an entry for each dimension. Without one there is an error later on.
   auto shard = llvm::find_if(options.shards, [&](const ShardRequest &each) { return each.tensor == request.tensor; });
@@ -286,7 +286,8 @@ LogicalResult OptionParser::parseArchs(StringRef text) {
       std::string list;
       for (int each : known)
         list += (list.empty() ? "sm_" : ", sm_") + std::to_string(each);
-      return usage("'--arch " + text + "': expected architectures such as 'sm_80,sm_90'; there are " + list);
+      return usage("'--arch " + text + "': expected architectures such as 'sm_80,sm_90'; the architectures are " +
+                   list);
     }
     options.codeGen.archs.push_back(arch);
   }
@@ -299,10 +300,12 @@ LogicalResult OptionParser::parseMath(StringRef text) {
   llvm::ArrayRef<plan::MathMode> modes = options.target->getMathModes();
   std::optional<plan::MathMode> mode = plan::symbolizeMathMode(text);
   if (!mode || !llvm::is_contained(modes, *mode))
-    return usage("'--math " + text + "': target '" + options.target->getName() + "' has " +
+    return usage("'--math " + text + "': target '" + options.target->getName() + "' computes in " +
                  llvm::join(llvm::map_range(modes, plan::stringifyMathMode), ", "));
   if (!options.libraries && *mode != modes.front())
-    return usage("'--math " + text + "' with '--no-libraries': it is for library calls, and there will be none");
+    return usage("'--math " + text +
+                 "' with '--no-libraries': the option is for library calls, which '--no-libraries' excludes; leave out "
+                 "one of them");
   options.math = *mode;
   return llvm::success();
 }
@@ -316,7 +319,7 @@ LogicalResult OptionParser::parseWhere(StringRef option, const std::optional<std
                    .Case("always", Where::Always)
                    .Default(std::nullopt);
   if (!found)
-    return usage("'" + option + " " + *text + "': it is 'gain', 'never' or 'always'");
+    return usage("'" + option + " " + *text + "': expected 'gain', 'never' or 'always'");
   where = *found;
   return llvm::success();
 }
@@ -334,28 +337,30 @@ static std::optional<Objective> parseObjective(StringRef text) {
 LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.target = findTarget(arguments.target);
   if (!options.target)
-    return usage("'--target " + arguments.target + "': there is no such target; the targets are " + listTargets());
+    return usage("'--target " + arguments.target + "': this target does not exist; the targets are " + listTargets());
   bool hasArchs = !options.target->getArchs().empty();
   if (hasArchs && arguments.cpu)
     return usage("'--cpu " + *arguments.cpu + "': target '" + arguments.target + "' runs no code on CPUs; pass --arch");
   if (!hasArchs && arguments.arch)
-    return usage("'--arch " + *arguments.arch + "': target '" + arguments.target + "' has CPUs; pass --cpu");
+    return usage("'--arch " + *arguments.arch + "': target '" + arguments.target + "' compiles for CPUs; pass --cpu");
   if (arguments.cpu && !isKnownCpu(*arguments.cpu))
-    return usage("'--cpu " + *arguments.cpu + "': there is no such CPU" + adviseCpu(*arguments.cpu));
+    return usage("'--cpu " + *arguments.cpu + "': this CPU is not known" + adviseCpu(*arguments.cpu));
   if (absl::StatusOr<runtime::CpuLevel> limit = runtime::maxCpuLevel(); !hasArchs && !limit.ok())
     return usage(std::string(limit.status().message()));
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
   options.channelBlocks = arguments.channelBlocks;
   if (options.channelBlocks && options.target->getBlockedLibraries().empty())
-    return usage("'--channel-blocks': no library of target '" + arguments.target + "' takes blocks of channels");
+    return usage("'--channel-blocks': no library of target '" + arguments.target +
+                 "' takes blocks of channels; leave out the option");
   if (options.channelBlocks && !options.libraries)
-    return usage("'--channel-blocks' with '--no-libraries': it is for library calls, and there will be none");
+    return usage("'--channel-blocks' with '--no-libraries': the option is for library calls, which '--no-libraries' "
+                 "excludes; leave out one of them");
   options.indexChecks = !arguments.noIndexChecks;
   options.sourceNames = !arguments.noSourceNames;
   if (arguments.prepack && arguments.target != "cpu")
-    return usage("'--prepack': only library calls on CPUs pack weights, not those of target '" + arguments.target +
-                 "'");
+    return usage("'--prepack': target '" + arguments.target +
+                 "' packs no weights, only target 'cpu' does; leave out the option");
   options.prepackThreads = arguments.prepack.value_or(0);
   if (arguments.autotune && arguments.target != "cpu")
     return usage("'--autotune': the algorithms of target '" + arguments.target + "' are measured where programs run; " +
@@ -370,7 +375,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   if (arguments.objective) {
     std::optional<Objective> objective = parseObjective(*arguments.objective);
     if (!objective)
-      return usage("'--objective " + *arguments.objective + "': what can be least is 'time', 'bytes' or 'memory'");
+      return usage("'--objective " + *arguments.objective + "': expected 'time', 'bytes' or 'memory'");
     options.objective = *objective;
   }
   if (arguments.follow) {
@@ -398,9 +403,10 @@ FailureOr<Cluster> dovetail::readCluster(StringRef fileOrName, Diagnostics &diag
   if (!llvm::sys::fs::exists(llvm::sys::fs::status(fileOrName, status) ? llvm::sys::fs::file_status() : status)) {
     if (std::optional<Cluster> builtIn = Cluster::getBuiltIn(fileOrName))
       return std::move(*builtIn);
-    return diagnostics.error(ExitCode::Usage, "'--cluster " + fileOrName +
-                                                  "': there is no such file, and the built-in clusters are " +
-                                                  llvm::join(Cluster::getBuiltInNames(), ", "));
+    return diagnostics.error(ExitCode::Usage,
+                             "'--cluster " + fileOrName +
+                                 "': neither a file nor a built-in cluster has this name; the built-in clusters are " +
+                                 llvm::join(Cluster::getBuiltInNames(), ", "));
   }
   if (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kMaxClusterFile)
     return diagnostics.error(ExitCode::File,
@@ -439,7 +445,7 @@ LogicalResult OptionParser::parseCluster(const std::optional<std::string> &fileO
   if (fileOrName && !llvm::sys::fs::exists(*fileOrName) && isOfCpus(*cluster) != areCpus)
     diagnostics.warning("'--cluster " + *fileOrName + "' has " + (areCpus ? "GPUs" : "CPUs") + ", but target '" +
                         options.target->getName() + "' is for " + (areCpus ? "CPUs" : "GPUs") +
-                        ": what is predicted is not what such a program takes anywhere; " +
+                        ": the prediction holds for no machine; " +
                         (areCpus ? "add --target cuda, or leave out --cluster" : "leave out --cluster"));
   // What is built in for the target says nothing about the user's devices.
   if (fileOrName)

@@ -357,7 +357,7 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
   if (failed(most))
     return diagnostics.error(
         ExitCode::Unsupported,
-        "what this program takes of memory is not known; leave out --memory and '--objective memory'");
+        "the memory of this program cannot be computed; leave out --memory and '--objective memory'");
   return Attempt{std::move(options), expected, std::move(*plan), *most};
 }
 

@@ -87,7 +87,7 @@ LogicalResult ReferenceReader::read(StringRef spec) {
   bool isArchive = path.ends_with(".npz");
   if (!output && !isArchive) {
     if (path.contains('='))
-      return usage(spec, "there is no such output; the outputs are " + listOutputs());
+      return usage(spec, "the program has no output of this name; its outputs are " + listOutputs());
     if (!path.ends_with(".npy"))
       return usage(spec, "expected NAME=FILE.npy, NAME=FILE.npz or FILE.npz");
     if (outputs.size() != 1)

@@ -139,13 +139,12 @@ FailureOr<ShardedValue> RequestAttacher::find(StringRef option, StringRef tensor
   for (auto constant : main.getBody().front().getOps<ConstantOp>())
     if (getTensorName(constant.getLoc()) == tensor)
       return usage(option + " names tensor '" + tensor +
-                   "', which is a constant of the model: how weights are split "
-                   "follows from the tensors that meet them; shard an input, or what is computed with '" +
+                   "', which is a constant of the model: the compiler splits weights as their users need them; shard "
+                   "an input, or a tensor that is computed from '" +
                    tensor + "'");
   return usage(option + " names tensor '" + tensor +
-               "', which the model does not have, or not any more once it is simplified; "
-               "its inputs are " +
-               listNames(inputs) + ", its outputs " + listNames(outputs) + suggestTensor(main, tensor));
+               "', which the model does not have, or loses when it is simplified; its inputs are " + listNames(inputs) +
+               ", its outputs " + listNames(outputs) + suggestTensor(main, tensor));
 }
 
 LogicalResult RequestAttacher::checkSizes(const SizesRequest &sizes) {
@@ -191,7 +190,7 @@ FailureOr<DimShardingAttr> RequestAttacher::getDim(const ShardRequest &request, 
   int64_t sum = 0;
   for (int64_t size : sizes->sizes)
     if (llvm::AddOverflow(sum, size, sum))
-      return usage("'" + option + "': the sizes are too large");
+      return usage("'" + option + "': the sum of the sizes exceeds 2^63; give the extents of the shards");
   if (sum != extent)
     return usage("'" + option + "': the sizes add up to " + Twine(sum) + ", but dimension " + Twine(dim) +
                  " of tensor '" + request.tensor + "' has extent " + Twine(extent));
@@ -255,7 +254,8 @@ LogicalResult RequestAttacher::feedBack(StringRef text) {
     if (output == outputs.end() || input == inputs.end())
       continue;
     if (found)
-      return usage("'" + option + "': more than one ':' could be that between an output and an input");
+      return usage("'" + option +
+                   "': several of the ':' can separate an output from an input; rename one of the two in the model");
     found = {output - outputs.begin(), input - inputs.begin()};
   }
   if (!found)
@@ -268,14 +268,14 @@ LogicalResult RequestAttacher::feedBack(StringRef text) {
     std::string text;
     llvm::raw_string_ostream(text) << "output '" << outputs[output] << "' is " << from << ", but input '"
                                    << inputs[input] << "' " << to;
-    return usage("'" + option + "': " + text + "; what is fed back has the input's type and shape");
+    return usage("'" + option + "': " + text + "; the output must have the type and shape of the input");
   }
   if (main.getArgAttr(input, kCountsAttrName))
     return usage("'" + option + "': lengths of input '" + inputs[input] +
-                 "' vary from run to run, so it cannot be an output of the last one");
+                 "' vary from run to run, so no output can be fed back to it; leave out the option");
   if (main.getResultAttr(output, kCountsAttrName))
     return usage("'" + option + "': the extents of output '" + outputs[output] +
-                 "' depend on data, so it cannot be an input of the next run");
+                 "' depend on data, so it cannot be fed back; leave out the option");
   if (!fedBack.insert(input).second)
     return usage("'" + option + "': input '" + inputs[input] + "' already has a --feedback");
   Operation *terminator = main.getBody().front().getTerminator();

@@ -55,7 +55,7 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
   FailureOr<std::vector<std::byte>> artifact = compilation.serialize();
   if (failed(artifact))
     return llvm::failure();
-  auto program = load(*artifact, "what was compiled", diagnostics);
+  auto program = load(*artifact, "the compiled program", diagnostics);
   if (failed(program))
     return llvm::failure();
   auto fail = [&](const absl::Status &status) {

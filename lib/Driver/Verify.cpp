@@ -185,7 +185,9 @@ FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, co
   std::vector<Comparison> comparisons;
   for (auto [a, e] : llvm::zip_equal(*actual, *expected)) {
     if (a.name != e.name || a.type != e.type || a.shape != e.shape)
-      return diagnostics.error(ExitCode::Internal, "the two programs disagree on what output '" + e.name + "' is");
+      return diagnostics.error(
+          ExitCode::Internal,
+          "output '" + e.name + "' has another type or shape in the other program; this is a defect of the compiler");
     Difference difference = compare(a, e);
     std::string source = sources.lookup(e.name);
     comparisons.push_back({std::move(e), std::move(difference), std::move(source)});

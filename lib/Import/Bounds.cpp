@@ -20,7 +20,7 @@ using namespace dovetail::importer;
 
 Obstacle dovetail::importer::describeBounded(const llvm::Twine &what, unsigned dim, int64_t bound,
                                              const llvm::Twine &why) {
-  return {(what + " has in dimension " + llvm::Twine(dim) + " an extent that only runs know, at most " +
+  return {(what + " has in dimension " + llvm::Twine(dim) + " an extent that varies from run to run, at most " +
            llvm::Twine(bound) + ", and " + why)
               .str(),
           "end the graph before it, or export the model with an extent that is constant"};
@@ -183,7 +183,7 @@ std::optional<Obstacle> ResultBounds::infer() {
         continue;
       for (auto [loop, count] : llvm::enumerate(counts))
         if (count && access.index.dependsOn(loop))
-          return describeBounded(loop < definition.resultRank ? "its result" : "what it sums over", loop,
+          return describeBounded(loop < definition.resultRank ? "its result" : "its sum", loop,
                                  definition.loops[loop].extent,
                                  "operand " + llvm::Twine(read.operand) + " is read along it, but has the extent " +
                                      llvm::Twine(getExtent(read.operand, dim)) + " in dimension " + llvm::Twine(dim));
@@ -217,7 +217,7 @@ std::optional<Obstacle> Bounds::infer(mlir::Operation *op) {
   }
   auto definitionOp = llvm::dyn_cast<DefinitionOpInterface>(op);
   if (!definitionOp)
-    return Obstacle{"its " + op->getName().stripDialect().str() + " has an operand whose extent only runs know",
+    return Obstacle{"its " + op->getName().stripDialect().str() + " has an operand whose extent varies from run to run",
                     "export the model with an extent that is constant"};
   ResultBounds results(*this, definitionOp);
   if (std::optional<Obstacle> obstacle = results.infer())

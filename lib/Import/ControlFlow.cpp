@@ -347,7 +347,7 @@ llvm::LogicalResult GraphImporter::importLoop(OnnxNode &node, Scope &scope) {
       Binding next = (*results)[1 + number];
       if (active.value) {
         auto chosen =
-            chooser.choose(next, carried[number], "what iterations carry, '" + body.getOutputName(1 + number) + "',");
+            chooser.choose(next, carried[number], "the loop-carried value '" + body.getOutputName(1 + number) + "'");
         if (failed(chosen))
           return llvm::failure();
         next = *chosen;

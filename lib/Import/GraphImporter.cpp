@@ -160,7 +160,7 @@ static std::optional<std::pair<size_t, size_t>> findTypeConflict(const onnx::OpS
 
 /// What is said of operators that ONNX has, and nothing here.
 static Obstacle describeMissing() {
-  return {"there is no implementation of this operator",
+  return {"this operator is not implemented",
           "export the model with other operators in its place, or end the graph before it"};
 }
 
@@ -171,7 +171,7 @@ llvm::LogicalResult GraphImporter::importNode(const onnx::NodeProto &original, S
   for (const std::string &name : original.input()) {
     const Binding *binding = name.empty() ? nullptr : scope.lookup(name);
     if (!name.empty() && !binding)
-      return invalidNode(original, scope) << "nothing produces its operand '" << name << "'";
+      return invalidNode(original, scope) << "no input, initializer or earlier node gives its operand '" << name << "'";
     inputs.push_back(binding ? *binding : Binding::absent());
   }
   bool hasReferences = llvm::any_of(
@@ -313,7 +313,7 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
         (input.elements && llvm::any_of(*input.elements, isBounded)))
       return addUnsupported(node, scope, inputs,
                             {"its operand " + std::to_string(index) +
-                             " has an extent that only runs know, which loops and sequences do not pass on"});
+                             " has an extent that varies from run to run, which loops and sequences do not support"});
   if (auto import = lookupControlFlow(node.op_type()))
     return importOperator(
         node, scope, inputs, [&](OnnxNode &onnxNode) { return (this->*import)(onnxNode, scope); },

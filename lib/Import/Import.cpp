@@ -50,7 +50,7 @@ static void warnOfDevices(const onnx::ModelProto &model, Reporter &reporter) {
     if (node.device_configurations_size() > 0) {
       mlir::emitWarning(reporter.getFileLoc())
           << "the model says how nodes are split over devices (device_configurations, first at node '" << node.name()
-          << "'): that is ignored; state it with --mesh and --shard";
+          << "'): the compiler ignores this; state it with --mesh and --shard";
       return;
     }
 }

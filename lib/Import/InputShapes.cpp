@@ -313,7 +313,7 @@ private:
 
   llvm::LogicalResult unknownInput(llvm::StringRef name) {
     auto diagnostic = reporter.error(ImportError::Usage);
-    diagnostic << "--shape " << name << ": the model has no such input (there are ";
+    diagnostic << "--shape " << name << ": the model has no input of this name (its inputs are ";
     llvm::interleaveComma(inputs, diagnostic, [&](const auto *input) { diagnostic << input->name(); });
     return diagnostic << ")" << text::suggest(name, getInputNames());
   }

@@ -64,7 +64,7 @@ public:
     for (const onnx::ValueInfoProto &output : graph.output())
       if (!names.contains(output.name()))
         return reporter.invalid() << "graph '" << graph.name() << "' returns '" << output.name()
-                                  << "', which nothing in it produces";
+                                  << "', which none of its nodes produces";
     return llvm::success();
   }
 
@@ -78,7 +78,7 @@ public:
     for (const std::string &output : function.output())
       if (!names.contains(output))
         return reporter.invalid() << "function '" << function.name() << "' returns '" << output
-                                  << "', which nothing in it produces";
+                                  << "', which none of its nodes produces";
     return llvm::success();
   }
 
@@ -156,7 +156,7 @@ llvm::LogicalResult checkVersions(const onnx::ModelProto &model, Reporter &repor
   if (it == opsets.end())
     return llvm::success();
   if (it->second < 1)
-    return reporter.invalid() << "model '" << path << "' uses opset " << it->second << ", which is no version";
+    return reporter.invalid() << "model '" << path << "' uses opset " << it->second << ", which is not a valid version";
   if (it->second < kMinOpset || it->second > kMaxOpset)
     return reporter.error(ImportError::Unsupported)
            << "model '" << path << "' uses opset " << it->second << "; opsets " << kMinOpset << " to " << kMaxOpset

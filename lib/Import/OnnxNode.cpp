@@ -35,7 +35,7 @@ llvm::LogicalResult OnnxNode::requireRank(unsigned index, int64_t minRank) {
 llvm::FailureOr<std::vector<mlir::Value>> OnnxNode::getSequence(unsigned index) {
   Binding operand = getOperand(index);
   if (operand.kind != Binding::Sequence)
-    return invalid("its operand " + llvm::Twine(index) + " is no sequence");
+    return invalid("its operand " + llvm::Twine(index) + " is not a sequence");
   return *operand.elements;
 }
 
@@ -426,7 +426,7 @@ Obstacle OnnxNode::describeNotConstant(const llvm::Twine &what) {
 Obstacle OnnxNode::describeUnsupportedElements(int32_t type) {
   if (type == onnx::TensorProto::STRING)
     return {"strings are not supported, as programs compute with numbers",
-            "do what needs strings before the model, or after it"};
+            "process strings before the model, or after it"};
   return {"elements of type " + describeElementType(type) + " are not supported",
           "export the model with floats of at most 64 bits, integers of 2 to 64 bits, or booleans"};
 }

@@ -22,9 +22,8 @@ static llvm::LogicalResult refuseType(OnnxNode &node, llvm::StringRef name, cons
                                       const Binding &second) {
   std::string types;
   llvm::raw_string_ostream(types) << first << ", and then " << second;
-  return node.unsupported("what iterations carry, '" + name + "', is " + types +
-                              ", but how many iterations there are is known at run time only, or they are too many to "
-                              "be expanded",
+  return node.unsupported("the loop-carried value '" + name + "' is " + types +
+                              ", but the trip count is known at run time only, or is too large to unroll the loop",
                           "have iterations carry tensors of constant shape, of the largest one that is needed, and "
                           "write to them by TensorScatter or ScatterND");
 }
@@ -86,13 +85,14 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
   const int numCarried = loop.initial.size(), firstResult = loop.hasCondition ? 1 : 0;
   auto getName = [&](int number) { return body.getOutputName(firstResult + number); };
   auto refuseBounded = [&](int number) {
-    return node.unsupported("what iterations give, '" + getName(number) + "', has an extent that only runs know");
+    return node.unsupported("output '" + getName(number) +
+                            "' of an iteration has an extent that varies from run to run");
   };
   for (auto [number, binding] : llvm::enumerate(loop.initial)) {
     if (binding.kind != Binding::Known) {
       std::string type;
       llvm::raw_string_ostream(type) << binding;
-      return node.unsupported("what iterations carry, '" + getName(number) + "', is " + type + ", but no tensor",
+      return node.unsupported("the loop-carried value '" + getName(number) + "' is " + type + ", not a tensor",
                               "have iterations carry a tensor of constant shape, and write to it");
     }
     if (!node.getCounts(binding.value).empty())
@@ -161,9 +161,9 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
     if (!node.isResultUsed(place))
       continue;
     if (!loop.length)
-      return node.unsupported("how many elements '" + getName(place) +
-                                  "' has depends on how many iterations there are, which is known at run time only",
-                              "give a constant 'M', as many as there are at most, or have iterations carry a tensor of "
+      return node.unsupported("the extent of '" + getName(place) +
+                                  "' depends on the trip count, which is known at run time only",
+                              "give a constant 'M', the largest trip count, or have iterations carry a tensor of "
                               "constant shape, and write to it");
     if (result.kind != Binding::Known)
       return node.invalid("'" + getName(place) + "' is not a tensor in each iteration");
@@ -178,9 +178,9 @@ llvm::LogicalResult GraphImporter::importRepeated(OnnxNode &node, Body &body, co
     llvm::SmallVector<int64_t> shape(OnnxNode::getShape(result.value));
     shape.insert(shape.begin(), *loop.length);
     if (!countElements(shape))
-      return node.unsupported("'" + getName(place) + "' has as many elements as 'M' says at most, " +
-                                  llvm::Twine(*loop.length) + " for each of an iteration, which are too many",
-                              "give an 'M' that is as large as needed");
+      return node.unsupported("'" + getName(place) + "' is too large: 'M' allows " + llvm::Twine(*loop.length) +
+                                  " iterations, each with a part of it",
+                              "give a smaller 'M'");
     mlir::Value all = stack(node, carrier, result.value, trip, *loop.length, *axis, isReversed);
     Counts counts(rank);
     if (!isCounted)

@@ -104,7 +104,7 @@ std::string dovetail::importer::describeElementType(int32_t onnxType) {
 
 std::string dovetail::importer::describeUnsupportedElements(int32_t onnxType) {
   if (onnxType == TensorProto::STRING)
-    return "strings as elements: programs compute with numbers; do what needs strings before the model, or after it";
+    return "strings as elements: programs compute with numbers; process strings before the model, or after it";
   return "elements of type " + describeElementType(onnxType) + ", which is not supported";
 }
 

@@ -45,7 +45,7 @@ llvm::LogicalResult UnsupportedParts::report(Reporter &reporter) const {
         error << group.size() << " " << first.kind << "s, the first ";
       error << describe(first) << "\n    ";
       const std::string &remedy = first.obstacle.remedy;
-      error << (remedy.empty() ? "export the model without, or end the graph before" : remedy);
+      error << (remedy.empty() ? "export the model without it, or end the graph before it" : remedy);
     }
     if (groups.size() < parts.size())
       error << "\n--remarks lists each of them";

@@ -203,7 +203,7 @@ Error ClusterReader::checkKeys(const Json &json, const Twine &key, llvm::ArrayRe
     return error(key, "expected an object with the keys " + llvm::join(known, ", ") + ", not " + describe(json));
   for (const auto &[name, value] : json.items())
     if (!llvm::is_contained(known, StringRef(name)))
-      return error(key, "there is no key " + describe(Json(name)) + "; there are " + llvm::join(known, ", "));
+      return error(key, "unknown key " + describe(Json(name)) + "; the keys are " + llvm::join(known, ", "));
   return Error::success();
 }
 
@@ -216,20 +216,20 @@ Expected<double> ClusterReader::readNumber(const Json &json, const Twine &key, U
     number = parseNumber(json.get_ref<const std::string &>(), unit);
   }
   if (!number || !std::isfinite(*number) || *number < 0 || (*number == 0 && !mayBeZero))
-    return error(key, describe(json) + " is no " + (mayBeZero ? "" : "positive ") + "number of " + getName(unit) +
+    return error(key, describe(json) + " is not a " + (mayBeZero ? "" : "positive ") + "number of " + getName(unit) +
                           "; write for example " + getExample(unit));
   auto [leastOfUnit, mostOfUnit] = getRange(unit);
   if (*number > std::min(most, mostOfUnit))
-    return error(key, describe(json) + " is more than there can be");
+    return error(key, describe(json) + " is too large");
   if (*number > 0 && *number < leastOfUnit)
-    return error(key, describe(json) + " is less than there can be");
+    return error(key, describe(json) + " is too small");
   return *number;
 }
 
 Expected<int64_t> ClusterReader::readCount(const Json &json, const Twine &key, int64_t most) const {
   if (json.is_number_integer() && json.get<double>() >= 1 && json.get<double>() <= static_cast<double>(most))
     return json.get<int64_t>();
-  return error(key, describe(json) + " is no whole number from 1 to " + Twine(most));
+  return error(key, describe(json) + " is not a whole number from 1 to " + Twine(most));
 }
 
 Expected<std::string> ClusterReader::readText(const Json &json, const Twine &key) const {
@@ -271,7 +271,7 @@ Expected<Device> ClusterReader::readDevice(const Json &json, StringRef name) con
       return text.takeError();
     std::optional<Cluster> builtIn = Cluster::getBuiltIn(*text);
     if (!builtIn)
-      return error(key + ".base", "there is no built-in device " + describe(*base) + "; there are " +
+      return error(key + ".base", "unknown built-in device " + describe(*base) + "; the devices are " +
                                       llvm::join(Cluster::getBuiltInNames(), ", "));
     device = builtIn->getDevice(0);
   }
@@ -286,7 +286,7 @@ Expected<Device> ClusterReader::readDevice(const Json &json, StringRef name) con
   if (Error failure = readFields<Device>(json, key, kDeviceFields, base != json.end(), device))
     return failure;
   if (device.nearCacheBytes > 0 && device.nearBytes == 0)
-    return error(key + ".near_bytes", "there is a cache of 'near_cache' bytes, so its speed is missing");
+    return error(key + ".near_bytes", "the speed of the cache of 'near_cache' bytes is missing; write 'near_bytes'");
   return device;
 }
 
@@ -358,7 +358,7 @@ Expected<Cluster> ClusterReader::read(StringRef text) {
     json = Json::parse(text.begin(), text.end());
   } catch (const Json::exception &exception) {
     // Without the library's number in brackets.
-    return error("", "this is no JSON: " + StringRef(exception.what()).split("] ").second);
+    return error("", "the file is not JSON: " + StringRef(exception.what()).split("] ").second);
   }
   if (Error failure = checkKeys(json, "", {"name", "devices", "ranks", "repeat", "links"}))
     return failure;
@@ -371,7 +371,7 @@ Expected<Cluster> ClusterReader::read(StringRef text) {
   }
   auto found = json.find("devices");
   if (found == json.end() || !found->is_object() || found->empty())
-    return error("devices", "expected an object with devices by name, such as {\"gpu\": {\"base\": \"h100\"}}");
+    return error("devices", "expected an object with names and devices, such as {\"gpu\": {\"base\": \"h100\"}}");
   for (const auto &[deviceName, value] : found->items()) {
     Expected<Device> device = readDevice(value, deviceName);
     if (!device)
@@ -417,10 +417,11 @@ Expected<Cluster> ClusterReader::read(StringRef text) {
                                             : "the size of the groups that it connects is missing; only the last "
                                               "link connects all ranks");
       if (!isLast && i > 0 && link->groupSize <= links.back().groupSize)
-        return error(key + ".group", Twine(link->groupSize) + " is no more than the groups of the link before, " +
-                                         Twine(links.back().groupSize) + "; groups become ever larger");
+        return error(key + ".group", Twine(link->groupSize) + " is not larger than the groups of the link before, " +
+                                         Twine(links.back().groupSize) +
+                                         "; each link must connect larger groups than the one before");
       if (!isLast && i > 0 && link->groupSize % links.back().groupSize != 0)
-        return error(key + ".group", Twine(link->groupSize) + " is no multiple of the groups of the link before, " +
+        return error(key + ".group", Twine(link->groupSize) + " is not a multiple of the groups of the link before, " +
                                          Twine(links.back().groupSize));
       links.push_back(*link);
     }

@@ -27,7 +27,8 @@ LogicalResult dovetail::findCluster(std::shared_ptr<const Cluster> &cluster, Str
   }
   auto buffer = llvm::MemoryBuffer::getFile(name, /*IsText=*/true);
   if (!buffer)
-    return emitError(UnknownLoc::get(context)) << "there is no cluster '" << name << "' that is built in, nor a file";
+    return emitError(UnknownLoc::get(context))
+           << "there is no cluster '" << name << "' among the built-in ones, nor such a file";
   llvm::Expected<Cluster> parsed = Cluster::parse((*buffer)->getBuffer(), name);
   if (!parsed)
     return emitError(UnknownLoc::get(context)) << llvm::toString(parsed.takeError());

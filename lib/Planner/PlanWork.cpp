@@ -257,8 +257,7 @@ FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
             step.kind = PlanStep::Kind::Wait;
             return success();
           })
-          .Default(
-              [](Operation *other) { return other->emitOpError("is a step of which nothing says how long it takes"); });
+          .Default([](Operation *other) { return other->emitOpError("is a step without an estimate of its time"); });
   if (failed(result))
     return failure();
   return step;

@@ -203,9 +203,9 @@ FailureOr<ShardingAssignment> AssignmentProblem::solve() {
                                    : goal.memory                   ? searchWithin(*goal.memory)
                                                                    : searchFreely(atMost);
   if (!solution.isPossible() && solution.bound < ChoiceGraph::impossible)
-    return function.emitError("no way to split it that meets all that is asked for was found; search longer");
+    return function.emitError("the search found no sharding that meets all requests; give a larger --search-seconds");
   if (!solution.isPossible())
-    return function.emitError("cannot be split as is stated: no sharding of its values meets all that is asked for");
+    return function.emitError("no sharding of its values meets all requests; leave out some of --shard and --sizes");
   ShardingAssignment assignment;
   solution = steer(std::move(solution), assignment);
   describeMoves(solution, assignment);

@@ -99,8 +99,8 @@ template <typename Entries, typename Get> static llvm::SmallVector<bool> findFor
 
 void dovetail::emitExplanations(func::FuncOp function, const ShardingAssignment &assignment, const Goal &goal) {
   if (assignment.numLimited > 0)
-    function.emitRemark("on a mesh of so many axes, not all ways to split ")
-        << assignment.numLimited << " of its " << assignment.operations.size() << " operations were tried";
+    function.emitRemark("the mesh has many axes, so the search did not try all ways to split ")
+        << assignment.numLimited << " of its " << assignment.operations.size() << " operations";
   const char *what = goal.objective == Objective::Time    ? "time"
                      : goal.objective == Objective::Bytes ? "bytes"
                                                           : "memory";
@@ -281,7 +281,7 @@ void dovetail::emitSlow(const ShardingAssignment &assignment) {
     if (!stands[index])
       continue;
     op->emitRemark("is expected to take ")
-        << llvm::formatv("{0:f1}", times).str() << " times what it would with its work divided as well as can be";
+        << llvm::formatv("{0:f1}", times).str() << " times as long as with its work divided evenly";
   }
 }
 
@@ -300,7 +300,7 @@ void dovetail::emitStored(const ShardingAssignment &assignment) {
     llvm::interleaveComma(type.getShape(), remark);
     remark << "] are stored in pieces" << others << ", split as "
            << describe(key.second.getDims(), type.getRank(), false)
-           << ", and gathered just in time, before each use, as memory does not suffice for more";
+           << ", and gathered just in time, before each use, as memory does not suffice otherwise";
   }
 }
 
@@ -344,13 +344,13 @@ static std::string listRanks(ArrayRef<int> ranks) {
 void dovetail::emitIdle(func::FuncOp function, const ShardingAssignment &assignment,
                         const std::vector<bool> &givenNothing, bool byTime) {
   for (StringAttr axis : assignment.idleAxes)
-    function.emitWarning("nothing that takes time is split over axis ")
-        << axis << ": its ranks repeat each other's work, as dividing it is not expected to gain anything";
+    function.emitWarning("no operation that takes time is split over axis ")
+        << axis << ": its ranks repeat the same work, as a split is not expected to save time";
   llvm::MapVector<StringRef, std::vector<int>> ranks;
   for (auto [rank, isShort] : assignment.idleRanks)
-    ranks[givenNothing[rank] ? ": --sizes gives no elements there"
+    ranks[givenNothing[rank] ? ": --sizes gives them no elements"
           : isShort          ? ": no operation has enough elements for all ranks"
-          : byTime           ? ": a run is expected to take as long if all have some"
+          : byTime           ? ": work for all ranks is not expected to save time"
                              : ""]
         .push_back(rank);
   for (const auto &[reason, list] : ranks)

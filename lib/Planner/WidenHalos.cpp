@@ -77,13 +77,12 @@ static void emitRemarks(func::FuncOp function, const HaloWidths &widths) {
     return;
   const HaloWidths::Expense &before = widths.before, &after = widths.after;
   auto formatBytes = [](double bytes) { return llvm::formatv("{0:f0} bytes", bytes).str(); };
-  function.emitRemark("halos of ") << widths.operations.size()
-                                   << " operations are computed by several ranks, which is expected to take "
-                                   << formatSeconds(after.workSeconds - before.workSeconds)
-                                   << " more: ranks exchange halos " << after.exchanges << " times in place of "
-                                   << before.exchanges << ", " << formatBytes(after.bytes) << " in place of "
-                                   << formatBytes(before.bytes) << ", " << formatSeconds(after.exchangeSeconds)
-                                   << " in place of " << formatSeconds(before.exchangeSeconds);
+  function.emitRemark("several ranks compute the halos of ")
+      << widths.operations.size() << " operations, which is expected to take "
+      << formatSeconds(after.workSeconds - before.workSeconds) << " more; ranks exchange halos " << after.exchanges
+      << " times in place of " << before.exchanges << ", " << formatBytes(after.bytes) << " in place of "
+      << formatBytes(before.bytes) << ", " << formatSeconds(after.exchangeSeconds) << " in place of "
+      << formatSeconds(before.exchangeSeconds);
   for (const auto &[op, widened] : widths.operations)
     op->emitRemark("is computed by several ranks where their parts meet, which is expected to take ")
         << formatSeconds(widened.moreSeconds) << " more";

@@ -185,7 +185,7 @@ LogicalResult RequestReader::readFeedback() {
                                   << ", but their types differ: " << given << " and " << type;
     if (function.getResultAttr(index, kShardAttrName))
       return function.emitError() << "result " << index << " is cut as argument " << number
-                                  << " is, to which it is fed back: no other sharding can be requested";
+                                  << " is, to which it is fed back; request no other sharding of it";
     if (llvm::any_of(requests.feedback, [&](const auto &other) { return other.second == argument; }))
       return function.emitError() << "two results are fed back to argument " << number;
     requests.feedback.push_back({&operand, argument});

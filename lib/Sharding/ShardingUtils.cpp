@@ -33,7 +33,7 @@ FailureOr<MeshOp> dovetail::getModuleMesh(ModuleOp module) {
 FailureOr<MeshOp> dovetail::requireModuleMesh(ModuleOp module) {
   FailureOr<MeshOp> mesh = getModuleMesh(module);
   if (succeeded(mesh) && !*mesh)
-    return module.emitError("has no mesh: a program needs one, if only of one rank");
+    return module.emitError("has no mesh; a program needs a mesh of one rank or more");
   return mesh;
 }
 
@@ -189,8 +189,7 @@ FailureOr<LoopShardings> dovetail::readLoopShardings(DefinitionOpInterface op) {
   if (loops && isSharded(op->getResult(0)))
     return LoopShardings(loops.getLoops());
   if (loops || llvm::any_of(op->getOperands(), isSharded) || llvm::any_of(op->getResults(), isSharded))
-    return op.emitOpError("does not say how its loops and its result are split, but is to be: run "
-                          "--dovetail-choose-shardings first");
+    return op.emitOpError("has no loop shardings; run --dovetail-choose-shardings first");
   return LoopShardings(op.getRelation().loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
 }
 

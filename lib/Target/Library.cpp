@@ -95,7 +95,8 @@ FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> 
   for (const std::string &name : names) {
     auto entry = llvm::find_if(kLibraries, [&](const Entry &entry) { return entry.name == name; });
     if (entry == std::end(kLibraries)) {
-      InFlightDiagnostic diagnostic = emitError(location) << "library '" << name << "' is not known; there are ";
+      InFlightDiagnostic diagnostic = emitError(location)
+                                      << "library '" << name << "' is not known; the libraries are ";
       llvm::interleaveComma(kLibraries, diagnostic, [&](const Entry &entry) { diagnostic << entry.name; });
       return diagnostic;
     }

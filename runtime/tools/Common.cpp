@@ -156,13 +156,13 @@ static absl::StatusOr<std::string> defaultCommunicator(const RunArguments &argum
     return program.status();
   std::string name = (*program)->getPlan().isForDevice() ? "nccl" : process->launcher == "mpirun" ? "mpi" : "";
   absl::StatusOr<bool> connects =
-      name.empty() ? absl::NotFoundError("nothing connects such processes on CPUs; start them with mpirun")
+      name.empty() ? absl::NotFoundError("these processes cannot be connected on CPUs; start them with mpirun")
                    : runtime::connectsProcesses(name);
   if (connects.ok())
     return name;
   return absl::InvalidArgumentError(absl::StrCat(
       "this process is one of ", process->size, ", as ", process->launcher, " says, and each would run all ",
-      "ranks: ", connects.status().message(), "; if that is meant, add --comm local"));
+      "ranks: ", connects.status().message(), "; if each process is meant to run all ranks, add --comm local"));
 }
 
 absl::StatusOr<runtime::RunnerOptions> tools::runnerOptions(RunArguments &arguments) {

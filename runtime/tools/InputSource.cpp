@@ -40,7 +40,8 @@ public:
     auto file = std::make_shared<File>(path, descriptor);
     struct stat info;
     if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode))
-      return absl::NotFoundError(absl::StrCat("'", path, "' is not a file that can be read in parts"));
+      return absl::NotFoundError(
+          absl::StrCat("'", path, "' is not a file that can be read in parts; save the array as .npy"));
     file->size = info.st_size;
     return file;
   }

@@ -110,8 +110,8 @@ absl::Status describeSpec(const runtime::Plan &plan, const std::string &text) {
   std::string name = plan.inputs.empty() ? "NAME" : plan.inputs.front().name;
   if (isFile(text))
     return absl::InvalidArgumentError(
-        absl::StrCat("--input ", text, ": no input is named; write --input ", name, "=", text));
-  return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": there is no such file; write --input ", name,
+        absl::StrCat("--input ", text, ": the name of the input is missing; write --input ", name, "=", text));
+  return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": this file does not exist; write --input ", name,
                                                  "=FILE.npy, with .npz or .raw if it is such a file, or --input ", name,
                                                  "=random:0"));
 }
@@ -137,7 +137,7 @@ absl::StatusOr<InputSpec> parseSpec(const runtime::Plan &plan, const std::string
   std::string seed = text.substr(split + 8);
   if (!absl::SimpleAtoi(seed, &spec.seed))
     return absl::InvalidArgumentError(absl::StrCat("--input ", text, ": the seed in 'random:", seed,
-                                                   "' is no number; write for example ", spec.name, "=random:0"));
+                                                   "' is not a number; write for example ", spec.name, "=random:0"));
   return spec;
 }
 
@@ -310,8 +310,9 @@ absl::StatusOr<std::unique_ptr<InputSource>> openRawOf(const runtime::Plan &plan
   absl::StatusOr<std::unique_ptr<InputSource>> source = openRaw(path, port.type, port.shape);
   if (!plan.isBounded(port) || source.status().code() != absl::StatusCode::kOutOfRange)
     return source;
-  return absl::OutOfRangeError(absl::StrCat(source.status().message(), ", those of ", formatPort(plan, port),
-                                            " with its bounds; give fewer in a file that says its extents, as .npy"));
+  return absl::OutOfRangeError(
+      absl::StrCat(source.status().message(), ", as ", formatPort(plan, port),
+                   " has at its bounds; give shorter data in a file with extents, such as .npy"));
 }
 
 absl::StatusOr<std::unique_ptr<InputSource>> openSource(const runtime::Plan &plan, const InputSpec &spec,

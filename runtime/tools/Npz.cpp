@@ -65,7 +65,7 @@ absl::StatusOr<Directory> findDirectory(int64_t size, Read read) {
                       end + endBytes + static_cast<int64_t>(numberAt(*bytes, end + 20, 2)) != tail))
     --end;
   if (end < 0)
-    return absl::OutOfRangeError("it is no .npz archive, or was cut short");
+    return absl::OutOfRangeError("the file is not a .npz archive, or was cut short");
   Directory result{numberAt(*bytes, end + 16, 4), numberAt(*bytes, end + 12, 4), numberAt(*bytes, end + 10, 2)};
   if (result.offset != full32 && result.bytes != full32 && result.entries != full16)
     return result;

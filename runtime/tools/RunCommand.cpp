@@ -189,8 +189,8 @@ absl::Status RunCommand::runAsProcess(std::shared_ptr<const runtime::Program> pr
   for (const Destination &destination : destinations) {
     if (destination.all)
       return absl::InvalidArgumentError(
-          absl::StrCat("--output ", destination.path, ": with a process for each rank outputs are written in parts, ",
-                       "which archives do not allow; write NAME=FILE.npy for each of them"));
+          absl::StrCat("--output ", destination.path, ": each process writes its part of an output, ",
+                       "which archives do not allow; write NAME=FILE.npy for each output"));
     targets.push_back({destination.path, destination.output});
   }
   Clock::time_point loaded = Clock::now();

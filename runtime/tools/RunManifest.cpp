@@ -114,7 +114,7 @@ absl::StatusOr<std::optional<RunManifest::Left>> RunManifest::read() {
     for (const json &entry : left->at("outputs"))
       result.outputs.push_back(entry.get<std::string>().substr(entry.get<std::string>().rfind('=') + 1));
   } catch (const json::exception &) {
-    return absl::OutOfRangeError(absl::StrCat("'", path, "' does not say how far a run has come; remove it"));
+    return absl::OutOfRangeError(absl::StrCat("'", path, "' has no number of complete steps; remove it"));
   }
   // Names of files to remove are made with it.
   if (result.done < 0 || result.done > (int64_t(1) << 40) || !isSuffix(result.suffix))
@@ -138,12 +138,12 @@ absl::Status RunManifest::checkFits(const std::vector<State> &state, int64_t don
     }
     for (size_t i = 0; i < inputs.size(); ++i)
       if (left->at("files").at(i) != digest(i, done))
-        return misfit(absl::StrCat("the files of input '", plan.inputs[i].name, "' have changed since, or are others"));
+        return misfit(absl::StrCat("the files of input '", plan.inputs[i].name, "' have changed since"));
     for (size_t i = 0; i < state.size() && done > 0; ++i) {
       const json &then = left->at("state").at(i);
       if (then.at("file") != state[i].path || then.at("identity") != identify(state[i].path))
         return misfit(absl::StrCat("'", state[i].path, "', which input '", plan.inputs[state[i].input].name,
-                                   "' is fed, has changed since, or is gone"));
+                                   "' is fed, has changed since, or was removed"));
     }
   } catch (const json::exception &) {
     return absl::OutOfRangeError(absl::StrCat("'", path, "' is damaged; remove it"));

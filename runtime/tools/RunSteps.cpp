@@ -103,12 +103,13 @@ absl::Status StepsRun::countSteps() {
     if (!length)
       continue;
     if (port.fedBy >= 0)
-      return absl::InvalidArgumentError(absl::StrCat("input '", port.name, "' is output '",
-                                                     plan.outputs[port.fedBy].name, "' of the step before, so only ",
-                                                     "what it is at first can be given, but not ", *length, " steps"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", port.name, "' is output '", plan.outputs[port.fedBy].name, "' of the previous step, so only ",
+          "its first value can be given, not values of ", *length, " steps"));
     if (*length == 0)
       return absl::InvalidArgumentError(absl::StrCat(
-          "input '", port.name, "' is given for no step: the first of its dimensions, that of steps, is 0"));
+          "input '", port.name,
+          "' has no steps: its first dimension counts the steps, and has extent 0; give a file with a step or more"));
     if (*length < request.steps)
       return absl::InvalidArgumentError(
           absl::StrCat("input '", port.name, "' is given for ", *length, " steps, but there are ", request.steps));
@@ -116,7 +117,7 @@ absl::Status StepsRun::countSteps() {
       return absl::InvalidArgumentError(absl::StrCat("input '", plan.inputs[shortest].name, "' is given for ",
                                                      *sequences[shortest].length(), " steps, but input '", port.name,
                                                      "' for ", *length,
-                                                     "; give as many, or say with --steps how many are to run"));
+                                                     "; give the same number, or limit the steps with --steps"));
     if (shortest == sequences.size())
       shortest = i;
     if (sequences[i].hasFiles() && named == sequences.size())
@@ -132,7 +133,7 @@ absl::Status StepsRun::countSteps() {
 
 absl::Status StepsRun::placeOutputs() {
   if (request.resume && destinations.empty())
-    return absl::InvalidArgumentError("--resume: a run that writes nothing leaves nothing to go on with; add --output");
+    return absl::InvalidArgumentError("--resume: a run without --output cannot be resumed; add --output");
   // What steps are fed must survive the run.
   bool keepsState = !destinations.empty() && (total > 1 || request.resume);
   files.emplace(plan, sequences, destinations, named, total);
@@ -215,7 +216,7 @@ absl::Status StepsRun::findFirst() {
   if (!all.ok())
     return all.status();
   if (!absl::SimpleAtoi(all->front(), &first))
-    return absl::InternalError("rank 0 does not say which step is the first");
+    return absl::InternalError("rank 0 sent a message without the first step");
   absl::Status status;
   for (const RunManifest::State &state : files->stateAfter(first < total ? first - 1 : -1)) {
     absl::StatusOr<std::unique_ptr<InputSource>> source = openInputFile(plan, plan.inputs[state.input], state.path);

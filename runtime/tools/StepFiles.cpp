@@ -84,11 +84,13 @@ absl::Status StepFiles::place(const std::string &artifact, bool keepsState) {
       return fail("the steps of a run write arrays, no archives; write NAME=FILE.npy for each output");
     if (total > 1 && !hasPlaces(destination.path))
       return fail(absl::StrCat(total, " steps would write to it; put {step} into its name",
-                               named < sequences.size() ? ", or {name} for that of the input's file" : ""));
+                               named < sequences.size() ? ", or {name} for the name of the input's file" : ""));
     if (slash != std::string::npos && hasPlaces(destination.path.substr(0, slash)))
-      return fail("{step} and {name} can be part of the name of a file, but not of a folder");
+      return fail(
+          "{step} and {name} can be part of the name of a file, but not of a folder; move them behind the last '/'");
     if (absl::StrContains(destination.path, namePlace) && named == sequences.size())
-      return fail("no input has a file for each step, whose name {name} could be; write {step}");
+      return fail("{name} stands for the name of an input's file of the step, but no input has a file for each step; "
+                  "write {step}");
     patterns.push_back({destination.path, destination.output});
   }
   if (keepsState) {
@@ -144,7 +146,7 @@ absl::Status StepFiles::checkPaths(const std::string &artifact) const {
   return forEachFile([&](const std::string &path, std::string name, bool isRead) -> absl::Status {
     if (!common.contains(std::hash<std::string>()(name)))
       return absl::OkStatus();
-    const char *what = read.contains(name) ? "what is read" : written.contains(name) ? "another output" : nullptr;
+    const char *what = read.contains(name) ? "an input" : written.contains(name) ? "another output" : nullptr;
     (isRead ? read : written).insert(std::move(name));
     if (isRead || !what)
       return absl::OkStatus();

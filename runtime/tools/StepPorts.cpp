@@ -29,7 +29,8 @@ template <typename Body> absl::Status guard(Body body) {
   try {
     return body();
   } catch (const std::bad_alloc &) {
-    return absl::ResourceExhaustedError("there is not enough memory for what is read and written beside the run");
+    return absl::ResourceExhaustedError(
+        "there is not enough memory to read and write files during the run; free some, or use a larger machine");
   }
 }
 
@@ -125,7 +126,7 @@ absl::Status StepReader::readStep(int64_t step) {
       {
         std::lock_guard lock(mutex);
         if (isOver)
-          return absl::CancelledError("nobody needs it any more");
+          return absl::CancelledError("the file was read ahead, but is not needed");
       }
       return sources[part.input]->read(slab, part.elements.data() + first * elementBytes);
     });
@@ -152,7 +153,7 @@ void StepReader::warmUp() {
         {
           std::lock_guard lock(mutex);
           if (isOver || isRead)
-            return absl::CancelledError("it is read in earnest, or not any more");
+            return absl::CancelledError("the file is not read ahead any more");
         }
         if (slab.volume() * elementBytes > mostBytes)
           return absl::OkStatus();

@@ -115,7 +115,7 @@ std::string tools::describeParseError(const CLI::ParseError &error, const CLI::A
   // The parser's own words for what is left are for those who know it.
   static const std::pair<std::regex, const char *> rules[] = {
       {std::regex("(.*): At Most 1 required but received ([0-9]+)"), "$1 is given $2 times; give it once"},
-      {std::regex("Could not convert: (.*) = (.*)"), "$1 $2: '$2' is no number that this option takes"},
+      {std::regex("Could not convert: (.*) = (.*)"), "$1 $2: '$2' is not a number that this option accepts"},
       {std::regex("(.*): Value (.*) not in range (.*) to (.*)"), "$1 $2: give a number from $3 to $4"},
       {std::regex("(.*) is required"), "the argument '$1' is missing"},
   };

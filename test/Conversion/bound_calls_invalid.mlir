@@ -3,7 +3,7 @@
 
 // Libraries are those that are known.
 
-// CHECK: library 'magic' is not known; there are onednn, onednn-blocks, cudnn, cublaslt
+// CHECK: library 'magic' is not known; the libraries are onednn, onednn-blocks, cudnn, cublaslt
 
 // -----
 
@@ -24,7 +24,7 @@ plan.program @product mesh @mesh target "cuda" {
   %1 = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %a = plan.view %0 : !plan.ref<tensor<4x4xf32>>
   %b = plan.view %1 : !plan.ref<tensor<4x4xf32>>
-  // expected-error@+1 {{is a call of which no library of the target says how much memory it takes}}
+  // expected-error@+1 {{is a call whose memory no library of the target knows}}
   plan.matmul %a, %a -> %b loops [4, 4, 4] reads [(d0, d2), (d2, d1)] : !plan.ref<tensor<4x4xf32>>, !plan.ref<tensor<4x4xf32>> -> !plan.ref<tensor<4x4xf32>>
 }
 
@@ -37,7 +37,7 @@ plan.program @pool mesh @mesh target "cuda" {
   %1 = plan.buffer arena tensor<1x4x4x4xf32> <[0, 2, 3, 1]>
   %x = plan.view %0 : !plan.ref<tensor<1x4x4x4xf32>>
   %y = plan.view %1 : !plan.ref<tensor<1x4x4x4xf32>>
-  // expected-error@+1 {{is a call of which no library of the target says how much memory it takes}}
+  // expected-error@+1 {{is a call whose memory no library of the target knows}}
   plan.pool <max> %x -> %y loops [1, 4, 4, 4, 1, 1] reads [(d0, d1, d2 + d4, d3 + d5)]
     : !plan.ref<tensor<1x4x4x4xf32>> -> !plan.ref<tensor<1x4x4x4xf32>>
 }

@@ -23,7 +23,7 @@ func.func @formats(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // -----
 
 func.func @constant(%x: tensor<4x4xf32> {plan.format = #plan.format<[0, 1]>}) -> tensor<4x4xf32> {
-  // expected-error@+1 {{has a call whose operand 1 is no operand of the group}}
+  // expected-error@+1 {{has a call whose operand 1 is not an operand of the group}}
   %0 = plan.group(%a = %x) by "onednn" attributes {plan.formats = [#plan.format<[0, 1]>]} : (tensor<4x4xf32>) -> tensor<4x4xf32> {
     %c = dovetail.constant dense<1.0> : tensor<4x4xf32>
     %p = dovetail.matmul %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

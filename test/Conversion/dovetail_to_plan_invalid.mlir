@@ -1,6 +1,6 @@
 // RUN: dovetail-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(dovetail-to-plan)'
 
-// expected-error@below {{has no mesh: a program needs one, if only of one rank}}
+// expected-error@below {{has no mesh; a program needs a mesh of one rank or more}}
 module {
 }
 
@@ -79,7 +79,7 @@ dovetail.mesh @mesh = ["y" = 2]
 !own = tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>>
 !halo = tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : (0, 5), (4, 8)}]>>
 func.func @lacking(%x: !own) -> !halo {
-  // expected-error@+1 {{is a view, but ranks lack what it gives}}
+  // expected-error@+1 {{is a view, but ranks lack elements of its result}}
   %0 = dovetail.reshard %x {plan.view} : !own -> !halo
   plan.storage arena !halo <[0]> of %x, %0 : !own, !halo
   return %0 : !halo

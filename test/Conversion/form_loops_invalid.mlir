@@ -42,7 +42,7 @@ func.func @behind(%a: tensor<i1>, %b: tensor<4xf32>) -> (tensor<i1>, tensor<4xf3
   %0 = dovetail.next %on, %a {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
   %1 = dovetail.next %x, %b {loop = 0 : i64, slot = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %2 = dovetail.leave %on, %0 {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
-  // expected-error@+1 {{reads what loop 0 carries behind it, where there is nothing of that left}}
+  // expected-error@+1 {{reads values that loop 0 carries, after the loop, where they are gone}}
   %3 = dovetail.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   return %2, %3 : tensor<i1>, tensor<4xf32>
 }
@@ -58,7 +58,7 @@ func.func @splits(%a: tensor<i1>, %b: !split, %c: !other) -> !split {
   %on = dovetail.carry %a {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
   %x = dovetail.carry %b {loop = 0 : i64, slot = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 2, 4}]>} : (!split) -> !split
   %0 = dovetail.next %on, %a {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
-  // expected-error@+1 {{: that is split alike in each iteration, and behind the last}}
+  // expected-error@+1 {{: values are split alike in each iteration, and after the last}}
   %1 = dovetail.next %c, %c {loop = 0 : i64, slot = 1 : i64, dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 1, 4}]>} : (!other, !other) -> !other
   return %b : !split
 }

@@ -1,6 +1,6 @@
 // RUN: dovetail-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(dovetail-share-storage)'
 
-// expected-error@below {{has no mesh: a program needs one, if only of one rank}}
+// expected-error@below {{has no mesh; a program needs a mesh of one rank or more}}
 module {
 }
 

@@ -15,7 +15,7 @@
 // RUN: not dovetail-opt %s --plan-choose-algorithms=algorithms=fft 2>&1 | FileCheck %s --check-prefix=ALGORITHM
 // ALGORITHM: error: there is no algorithm 'fft' for convolutions
 
-// UNKNOWN: error: there is no cluster 'x200' that is built in
+// UNKNOWN: error: there is no cluster 'x200' among the built-in ones
 
 dovetail.mesh @mesh = ["y" = 2]
 

@@ -60,7 +60,7 @@ dovetail.mesh @mesh = ["a" = 2, "b" = 2, "c" = 2, "d" = 2, "e" = 2]
 // CHECK-SAME: dovetail.expected = {bytes = 0 : i64
 // CHECK: dovetail.exp %arg0
 // CHECK-SAME: dovetail.loops = #dovetail.loop_shardings<@mesh, [{"{{.*}}}, {"{{.*}}}, {}]>
-// LIMITED: remark: on a mesh of so many axes, not all ways to split 1 of its 1 operations were tried
+// LIMITED: remark: the mesh has many axes, so the search did not try all ways to split 1 of its 1 operations
 func.func @many_axes(%a: tensor<16x4x3xf32>) -> tensor<16x4x3xf32> {
   %0 = dovetail.exp %a : (tensor<16x4x3xf32>) -> tensor<16x4x3xf32>
   return %0 : tensor<16x4x3xf32>

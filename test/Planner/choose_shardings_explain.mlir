@@ -27,7 +27,7 @@ func.func @small(%x: !whole, %w: tensor<4x4xf32>) -> (tensor<8x4xf32> {dovetail.
 
 // Where the user's cuts give a rank almost all of the work, that is said.
 
-// BYTES: remark: is expected to take {{[12]\.[0-9]}} times what it would with its work divided as well as can be
+// BYTES: remark: is expected to take {{[12]\.[0-9]}} times as long as with its work divided evenly
 !rows = tensor<4096x512xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3900, 4096}, {}]>>
 func.func @uneven(%x: !rows, %w: tensor<512x8xf32>) -> (tensor<4096x8xf32> {dovetail.shard = [#dovetail.dim_sharding<{"y" : 0, 3900, 4096}>, #dovetail.dim_sharding<{}>]}) {
   %0 = dovetail.matmul %x, %w : (!rows, tensor<512x8xf32>) -> tensor<4096x8xf32>

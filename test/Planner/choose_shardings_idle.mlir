@@ -6,7 +6,7 @@
 dovetail.mesh @mesh = ["y" = 2]
 
 !whole = tensor<6x4xf32, #dovetail.sharding<@mesh, [{}, {}]>>
-// expected-warning @below {{nothing that takes time is split over axis "y": its ranks repeat each other's work}}
+// expected-warning @below {{no operation that takes time is split over axis "y": its ranks repeat the same work}}
 func.func @small(%x: !whole) -> (tensor<6x4xf32> {dovetail.shard = [#dovetail.dim_sharding<{}>, #dovetail.dim_sharding<{}>]}) {
   %0 = dovetail.exp %x : (!whole) -> tensor<6x4xf32>
   return %0 : tensor<6x4xf32>
@@ -43,7 +43,7 @@ func.func @many(%x: tensor<3x1xf32>) -> tensor<3x1xf32> {
 dovetail.mesh @mesh = ["y" = 3]
 
 !rows = tensor<9x4xf32, #dovetail.sharding<@mesh, [{"y" : 0, 5, 5, 9}, {}]>>
-// expected-warning @below {{rank 1 has no work: --sizes gives no elements there}}
+// expected-warning @below {{rank 1 has no work: --sizes gives them no elements}}
 func.func @given(%x: !rows) -> tensor<9x4xf32> {
   %0 = dovetail.exp %x : (!rows) -> tensor<9x4xf32>
   return %0 : tensor<9x4xf32>

@@ -129,7 +129,7 @@ func.func @twice(%a: tensor<8xf32>)
 
 dovetail.mesh @mesh = ["y" = 2]
 
-// expected-error @below {{result 0 is cut as argument 0 is, to which it is fed back: no other sharding can be requested}}
+// expected-error @below {{result 0 is cut as argument 0 is, to which it is fed back; request no other sharding of it}}
 func.func @requested(%a: tensor<8xf32>) -> (tensor<8xf32> {dovetail.feedback = array<i64: 0, 0>,
                                                          dovetail.shard = [#dovetail.dim_sharding<{"y"}>]}) {
   return %a : tensor<8xf32>

@@ -28,7 +28,7 @@ dovetail.mesh @mesh = ["y" = 3]
 // MEMORY-COUNT-3: dovetail.reshard
 // RANDOM-LABEL: func.func @chain
 // RANDOM: {"y" : (0, {{[0-9]+}}), ({{[0-9]+}}, {{[0-9]+}}), ({{[0-9]+}}, 24)}
-// REMARK: remark: halos of 3 operations are computed by several ranks, which is expected to take {{[0-9]+}} ns more: ranks exchange halos 1 times in place of 3, 192 bytes in place of 192 bytes, 16.0 us in place of 48.0 us
+// REMARK: remark: several ranks compute the halos of 3 operations, which is expected to take {{[0-9]+}} ns more; ranks exchange halos 1 times in place of 3, 192 bytes in place of 192 bytes, 16.0 us in place of 48.0 us
 // REMARK: remark: is computed by several ranks where their parts meet, which is expected to take {{[0-9]+}} ns more
 func.func @chain(%arg0: !cut2, %arg1: tensor<2x2x3x1xf32>) -> !cut2 {
   %0 = dovetail.reshard %arg0 : !cut2 -> !halo2

@@ -4,7 +4,7 @@ dovetail.mesh @mesh = ["y" = 2]
 func.func private @elsewhere(%x: tensor<4xf32>) -> tensor<4xf32>
 
 func.func @undecided(%x: tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 10}]>>) -> tensor<10xf32> {
-  // expected-error@+1 {{does not say how its loops and its result are split, but is to be: run --dovetail-choose-shardings first}}
+  // expected-error@+1 {{has no loop shardings; run --dovetail-choose-shardings first}}
   %0 = dovetail.relu %x : (tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 10}]>>) -> tensor<10xf32>
   return %0 : tensor<10xf32>
 }
@@ -16,7 +16,7 @@ func.func @undecided(%x: tensor<10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 
 dovetail.mesh @mesh = ["y" = 2]
 
 func.func @stated(%x: tensor<10xf32>) -> tensor<10xf32> {
-  // expected-error@+1 {{does not say how its loops and its result are split, but is to be: run --dovetail-choose-shardings first}}
+  // expected-error@+1 {{has no loop shardings; run --dovetail-choose-shardings first}}
   %0 = dovetail.relu %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 3, 10}]>} : (tensor<10xf32>) -> tensor<10xf32>
   return %0 : tensor<10xf32>
 }

@@ -15,7 +15,7 @@ dovetail.mesh @mesh = ["y" = 2]
 !cut = tensor<24xf32, #dovetail.sharding<@mesh, [{"y" : 0, 12, 24}]>>
 
 func.func @undecided(%x: !cut) -> !cut {
-  // expected-error@+1 {{does not say how its loops and its result are split, but is to be: run --dovetail-choose-shardings first}}
+  // expected-error@+1 {{has no loop shardings; run --dovetail-choose-shardings first}}
   %0 = dovetail.exp %x : (!cut) -> !cut
   return %0 : !cut
 }

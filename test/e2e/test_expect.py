@@ -85,7 +85,7 @@ def test_different(files, subject, tmp_path):
     "option, code, message",
     [
         ("{}/sum.npy", USAGE, "there are several outputs; write NAME=FILE.npy, with one of 'sum', 'a=b'"),
-        ("total={}/sum.npy", USAGE, "there is no such output; the outputs are 'sum', 'a=b'"),
+        ("total={}/sum.npy", USAGE, "the program has no output of this name; its outputs are 'sum', 'a=b'"),
         ("sum={}/f64.npy", USAGE, "the file has float64[6, 5], but output 'sum' is float32[6, 5]; convert it with astype"),
         ("sum={}/turned.npy", USAGE, "the file has float32[5, 6], but output 'sum' is float32[6, 5]"),
         ("{}/other.npz", USAGE, "there is no output 'other'; the outputs are 'sum', 'a=b'"),
@@ -106,7 +106,7 @@ def test_options_that_do_not_go_together(files):
     code, _, messages = _verify(files, *expect, "--per-op")
     assert code == USAGE and "'--per-op' compares with the unpartitioned model" in messages
     code, _, messages = _verify(files, *expect, "--mesh", "y=2", subject="model.dvt")
-    assert code == USAGE and "'--mesh' decides how a model is compiled" in messages
+    assert code == USAGE and "'--mesh' is for the compilation of models" in messages
     code, _, messages = _verify(files, *expect, *expect)
     assert code == USAGE and "output 'sum' is given twice" in messages
     code, _, messages = _verify(files, *expect, "--json", "{}/absent/x.json")

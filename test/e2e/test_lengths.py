@@ -165,7 +165,7 @@ def test_command_line(tmp_path):
     done("bench", artifact, *tokens, "--iterations", "1", "--warmup", "0")
     inputs["shift"].tofile(tmp_path / "shift.raw")
     code, _, errors = call([tool("dovetail"), "run", artifact, *given[:2], *given[4:], "--input", f"shift=@{tmp_path}/shift.raw"])
-    assert code == FILE and f"those of float32[2, seq<={BOUND}, {WIDTH}] with its bounds" in errors, errors
+    assert code == FILE and f"as float32[2, seq<={BOUND}, {WIDTH}] has at its bounds" in errors, errors
 
 
 #: Recurrences end where rows do: at the length, or before.
@@ -298,7 +298,7 @@ def test_elements(dovetail, mesh, dim, target):
     inputs = make_inputs(np.random.default_rng(1), 5)
     for index in (5, -6, BOUND - 1):
         inputs["at"] = np.array([0, index, -5])
-        words = "Gather:some.*index 11 is out of range .* where that varies from run to run of elements that there are"
+        words = "Gather:some.*index 11 is out of range .* where the extent varies from run to run, pass indices of elements that exist"
         with pytest.raises(dovetail.DovetailError, match=words) as error:
             program.run(inputs)
         assert error.value.code == USAGE

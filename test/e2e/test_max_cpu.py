@@ -139,7 +139,7 @@ def test_wrong_levels(files, monkeypatch):
     folder, _ = files
     artifact = _compile(folder)
     monkeypatch.setenv("DOVETAIL_MAX_CPU", "avx2")
-    expected = "DOVETAIL_MAX_CPU: 'avx2' is no level of CPUs; there are x86-64-v2, x86-64-v3 and x86-64-v4"
+    expected = "DOVETAIL_MAX_CPU: 'avx2' is not a level of CPUs; the levels are x86-64-v2, x86-64-v3 and x86-64-v4"
     commands = (
         ["compile", folder / "m.onnx", "-o", folder / "other.dvt"],
         ["verify", folder / "m.onnx"],

@@ -272,7 +272,7 @@ def test_launcher_of_another_mpi(pool, variable):
         code, _, messages = mpi.call(line, **{variable: "4"})
         assert code == 8, messages
         assert f"{variable} says that 4 were started" in messages
-        assert "use the mpirun of this one, or srun --mpi=pmix" in messages
+        assert "use the mpirun of this MPI or srun --mpi=pmix" in messages
 
 
 def test_other_artifacts_are_refused(pool):
@@ -286,7 +286,7 @@ def test_mpi_says_which_rank_one_is(pool):
     line = mpi.run_program("run", pool / "pool1.dvt", *RANDOM, "--rank", 0, "--world", 1)
     code, _, messages = mpi.call([str(part) for part in line])
     assert code == 2
-    assert "which rank this process is, mpi knows by itself; leave out --rank, --world and --address" in messages
+    assert "the rank of this process is known to mpi; leave out --rank, --world and --address" in messages
 
 
 def test_errors_of_one_rank_end_all(pool, tmp_path):
@@ -523,7 +523,7 @@ def test_archives_are_refused(pool, tmp_path):
     line = mpi.run_program("run", pool / "pool2.dvt", *RANDOM, "--output", tmp_path / "y.npz")
     code, _, messages = mpi.call(mpi.command(2, line))
     assert code == 2
-    assert "with a process for each rank outputs are written in parts, which archives do not allow" in messages
+    assert "each process writes its part of an output, which archives do not allow" in messages
     assert not list(tmp_path.iterdir())
 
 

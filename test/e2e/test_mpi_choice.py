@@ -126,7 +126,7 @@ def test_what_the_process_has_loaded_comes_first(program):
     _, arguments, _, _ = program
     code, _, messages = mpi.call([str(part) for part in mpi.run_program(*arguments)], **variables)
     assert code == DEVICE
-    assert "this process is alone, as MPICH Version: " in messages and "OMPI_COMM_WORLD_SIZE says that 4" in messages
+    assert "MPICH Version: " in messages and " finds this process alone, but " in messages and "OMPI_COMM_WORLD_SIZE says that 4" in messages
     assert "a launcher for Open MPI has started this process, but the process had loaded /" in messages
 
 
@@ -202,5 +202,5 @@ def test_the_launcher_of_the_mpi_that_is_missing(build, tmp_path, program):
     line = [str(part) for part in mpi.run_program(*arguments)]
     code, _, messages = mpi.call(line, LD_LIBRARY_PATH=str(tmp_path), OMPI_COMM_WORLD_SIZE="4")
     assert code == DEVICE
-    assert "this process is alone, as MPICH Version: " in messages and "OMPI_COMM_WORLD_SIZE says that 4" in messages
-    assert "a launcher for Open MPI has started this process, but there is none to use: " in messages
+    assert "MPICH Version: " in messages and " finds this process alone, but " in messages and "OMPI_COMM_WORLD_SIZE says that 4" in messages
+    assert "a launcher for Open MPI has started this process, but no library of it can be used: " in messages

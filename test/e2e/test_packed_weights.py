@@ -460,7 +460,7 @@ def test_weights_that_are_stored_transposed_have_lost_their_names(tmp_path, name
     )
     line = [tool("dovetail"), "compile", path, "-o", tmp_path / "m.dvt", "--mesh", "y=2", "--shard", f"{name}=y,_"]
     code, _, messages = call(line)
-    assert code == 2 and f"'{name}', which the model does not have, or not any more" in messages, messages
+    assert code == 2 and f"'{name}', which the model does not have, or loses" in messages, messages
 
 
 @pytest.mark.parametrize("rows", [1, 8, 64])

@@ -257,7 +257,7 @@ def test_damaged_images_are_refused(files):
 def test_options_are_checked(files):
     folder, _ = files
     command = [tool("dovetail"), "compile", folder / "m.onnx", "-o", folder / "m.dvt", "--prepack"]
-    for flags, message in ((["0"], "--prepack"), (["1", "--target", "cuda"], "'--prepack': only library calls on CPUs")):
+    for flags, message in ((["0"], "--prepack"), (["1", "--target", "cuda"], "'--prepack': target 'cuda' packs no weights")):
         code, _, messages = call([*command, *flags])
         assert code == 2 and message in messages, messages
 

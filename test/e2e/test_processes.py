@@ -204,7 +204,7 @@ def test_rank_0_speaks(artifact, tmp_path):
 def test_rank_that_does_not_come(artifact):
     ((code, _, messages),) = run_ranks(["bench", artifact, "--timeout", "1"], 2, ranks=[0])
     assert code == 8
-    assert "rank 1 did not come to rank 0 within 1 s" in messages
+    assert "rank 1 did not connect to rank 0 within 1 s" in messages
 
 
 def test_other_artifacts_are_refused(artifact, tmp_path):

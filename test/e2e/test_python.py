@@ -312,7 +312,7 @@ def test_warnings(dovetail, model):
     annotated = onnx.ModelProto()
     annotated.CopyFrom(model)
     annotated.graph.node[0].device_configurations.add().configuration_id = "pair"
-    with pytest.warns(UserWarning, match="device_configurations.*ignored"):
+    with pytest.warns(UserWarning, match="device_configurations.*ignores"):
         dovetail.compile(annotated)
 
 
@@ -339,8 +339,8 @@ def test_errors(dovetail, model, inputs, tmp_path):
     check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
     for name in ("mesh", "shard", "sizes", "dims", "shapes"):
         check(2, rf"^{name}=\[4\]: give a dict such as {{", dovetail.compile, model, **{name: [4]})
-    check(2, "target 'cpu' has f32", dovetail.compile, model, math="tf32")
-    check(2, "there is no such target", dovetail.compile, model, target="tpu")
+    check(2, "target 'cpu' computes in f32", dovetail.compile, model, math="tf32")
+    check(2, "this target does not exist", dovetail.compile, model, target="tpu")
     check(2, "arch='sm_90': target 'cpu'", dovetail.compile, model, arch="sm_90")
     check(2, "arch='sm_80,sm_81': expected", dovetail.compile, model, target="cuda", arch=["sm_80", "sm_81"])
     check(2, "cpu='native': target 'cuda'", dovetail.compile, model, target="cuda", cpu="native")

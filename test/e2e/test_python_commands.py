@@ -130,7 +130,7 @@ def test_objectives(dovetail, model, x, y):
     _fails(dovetail, 2, "^objective='speed': ", dovetail.compile, model, objective="speed", **arguments)
     _fails(dovetail, 2, "^follow=101: give a number from 0 to 100, in percent", dovetail.compile, model, follow=101, **arguments)
     _fails(dovetail, 2, "^memory='much': expected a size", dovetail.compile, model, memory="much", **arguments)
-    _fails(dovetail, 2, "^cluster='h1': there is no such file", dovetail.compile, model, cluster="h1", **arguments)
+    _fails(dovetail, 2, "^cluster='h1': neither a file nor a built-in cluster has this name", dovetail.compile, model, cluster="h1", **arguments)
     _fails(dovetail, 6, "fit", dovetail.compile, model, memory=100, **arguments)
 
 
@@ -232,7 +232,7 @@ def test_words_of_errors(dovetail, model):
         (dict(dims={"N": 4}, shard={"x": "y,_"}), r"there is no mesh= with an axis 'y'; add mesh='y=N'"),
         (dict(arguments, feedback={"y": "x"}), r"^feedback=\{'y': 'x'\}: output 'y' is"),
         (dict(arguments, mesh={"y": 0}), r"^mesh='y=0': the size of axis 'y'"),
-        (dict(arguments, arch="sm_90"), r"^arch='sm_90': target 'cpu' has CPUs; pass cpu="),
+        (dict(arguments, arch="sm_90"), r"^arch='sm_90': target 'cpu' compiles for CPUs; pass cpu="),
         (dict(arguments, target="cuda", cpu="native"), r"runs no code on CPUs; pass arch="),
         (dict(arguments, libraries=False, target="cuda", math="tf32"), r"^math='tf32' with libraries=False: "),
     ]

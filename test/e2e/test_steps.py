@@ -426,7 +426,7 @@ def test_many_steps_begin_at_once(folder, tmp_path):
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     code, _, messages = _call(None, artifact, *given, "--output", f"half={tmp_path}/y-{{step}}.npy", "--steps", 300000)
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert code == 2 and "y-300000.npy' would be written over what is read" in messages, messages
+    assert code == 2 and "y-300000.npy' would be written over an input" in messages, messages
     assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 4
 
 
@@ -449,13 +449,13 @@ def test_resume_is_refused(folder, tmp_path):
     changed = tmp_path / "next_b-0003.npy"
     value = changed.read_bytes()
     changed.write_bytes(value)
-    refused(artifact, given, flags, "next_b-0003.npy', which input 'b' is fed, has changed since, or is gone")
+    refused(artifact, given, flags, "next_b-0003.npy', which input 'b' is fed, has changed since, or was removed")
     np.save(tmp_path / "f2.npy", np.zeros(SHAPE, np.float32))
-    refused(artifact, given, flags, "the files of input 'force' have changed since, or are others")
+    refused(artifact, given, flags, "the files of input 'force' have changed since")
     manifest = tmp_path / "next_a.resume.json"
     manifest.write_text("{")
     code, _, messages = _call(None, artifact, *given, *flags, "--resume")
-    assert code == 3 and "next_a.resume.json' does not say how far a run has come" in messages
+    assert code == 3 and "next_a.resume.json' has no number of complete steps" in messages
     manifest.write_text('{"dovetail_run": 99, "done": [1, "of another form"]}')
     code, _, messages = _call(None, artifact, *given, *flags, "--resume")
     assert code == 3 and "was written by another version of Dovetail: it has format 99, and this" in messages, messages
@@ -507,14 +507,14 @@ def test_steps_that_cannot_be_written(folder, tmp_path, processes):
         ({}, ["--steps", 2], "all steps would be the same; compile the model with --feedback OUT:IN"),
         ({}, ["--steps", -1], "--steps -1: give a number from 1"),
         ({}, ["--steps", 0], "--steps 0: give a number from 1"),
-        ({}, ["--resume"], "--resume: a run that writes nothing leaves nothing to go on with"),
+        ({}, ["--resume"], "--resume: a run without --output cannot be resumed"),
         ({"force": "{0}/none*.npy"}, [], "there is no file '"),
         ({"force": "{0}/forces/*.npy"}, ["--steps", 12], "input 'force' is given for 11 steps, but there are 12"),
         ({"force": "{0}/forces/*.npy", "a": "{0}/forces/hour1*.npy"}, [], "input 'a' is given for 3 steps, but input 'force' for 11"),
         ({"force": "{0}/forces/*.npy"}, ["--output", "half={1}/y.npy"], "11 steps would write to it; put {step} into its name, or {name}"),
         ({"force": "{0}/forces/*.npy"}, ["--output", "{1}/y.npz"], "the steps of a run write arrays, no archives"),
-        ({"force": "@{0}/forces.npy"}, ["--output", "half={1}/{name}.npy"], "no input has a file for each step, whose name {name} could be"),
-        ({"force": "{0}/forces/*.npy"}, ["--output", "half={0}/forces/{name}.npy"], "would be written over what is read"),
+        ({"force": "@{0}/forces.npy"}, ["--output", "half={1}/{name}.npy"], "but no input has a file for each step"),
+        ({"force": "{0}/forces/*.npy"}, ["--output", "half={0}/forces/{name}.npy"], "would be written over an input"),
         ({"force": "{0}/forces/*.npy"}, ["--output", "half={1}/{step}.npy", "--output", "next_a={1}/{step}.npy"], "would be written over another output"),
     ],
 )  # fmt: skip
@@ -532,7 +532,7 @@ def test_refused(folder, tmp_path, given, flags, what):
 def test_fed_inputs_have_no_sequence(folder):
     code, _, messages = _call(None, _compile(folder, "one"), *_given(folder, a=f"{folder}/forces/*.npy"))
     assert code == 2
-    assert "input 'a' is output 'next_a' of the step before, so only what it is at first can be given" in messages
+    assert "input 'a' is output 'next_a' of the previous step, so only its first value can be given" in messages
 
 
 def test_progress(folder, tmp_path, monkeypatch):

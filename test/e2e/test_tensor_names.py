@@ -15,7 +15,7 @@ from harness.extent import one_of
 from subjects import SMALL_SUBJECTS, SUBJECTS
 
 _SHAPE = re.compile(r"--shard gives \d+ entries for tensor '(.*)', which has (\d+) dimensions \[(.*)\]; give one")
-_GONE = re.compile(r"--shard names tensor '(.*)', which (?:the model does not have, or not any more|is a constant)")
+_GONE = re.compile(r"--shard names tensor '(.*)', which (?:the model does not have, or loses|is a constant)")
 
 
 def _computed_shapes(model, inputs):

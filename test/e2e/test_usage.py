@@ -210,9 +210,9 @@ def test_outputs_are_not_written_over_inputs(folder):
     "spec, advice",
     [
         ("Image=image.npy", "did you mean 'image'?"),
-        ("image.npy", "no input is named; write --input image=image.npy"),
-        ("image=image", "there is no such file; write --input image=FILE.npy"),
-        ("image", "there is no such file; write --input image=FILE.npy"),
+        ("image.npy", "the name of the input is missing; write --input image=image.npy"),
+        ("image=image", "this file does not exist; write --input image=FILE.npy"),
+        ("image", "this file does not exist; write --input image=FILE.npy"),
     ],
 )
 def test_inputs_say_what_to_write(folder, spec, advice):

@@ -52,14 +52,14 @@ llvm::LogicalResult CalibrateCommand::run(Diagnostics &diagnostics) {
   int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (cores > 0 && ranks > cores) {
     diagnostics.warning("this machine has " + llvm::Twine(cores) +
-                        " cores: exchanges of more ranks, which would wait for each other's turn, are not measured");
+                        " cores: exchanges between more ranks are not measured, as ranks would share cores");
     ranks = cores;
   }
   llvm::FailureOr<CalibrationSamples> measured = measureMachine(ranks, seconds, diagnostics);
   if (failed(measured))
     return llvm::failure();
   if (measured->exchanges.empty())
-    diagnostics.warning("with one rank exchanges are not measured: what the file says of them is a guess");
+    diagnostics.warning("with one rank exchanges are not measured: their times in the file are guesses");
   Cluster cluster = fitCluster(*measured);
   if (absl::Status status = tools::writeText(output, cluster.write()); !status.ok())
     return diagnostics.error(ExitCode::File, std::string(status.message()));

@@ -70,7 +70,7 @@ static LogicalResult checkReplaced(StringRef path, Diagnostics &diagnostics) {
   if (buffer && (*buffer)->getBuffer() == magic)
     return llvm::success();
   return diagnostics.error(ExitCode::Usage, "'" + path +
-                                                "' is there and is no compiled program; remove it, or give "
+                                                "' exists and is not a compiled program; remove it, or give "
                                                 "the output another name");
 }
 
@@ -129,7 +129,7 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   std::optional<Phase> last = parsePhase(compileTo);
   if (!last)
     return diagnostics.error(ExitCode::Usage, "'--compile-to " + compileTo +
-                                                  "': there is no such phase; the phases are " + listPhases());
+                                                  "': this phase does not exist; the phases are " + listPhases());
   if (StringRef(model).ends_with(".dvt"))
     return diagnostics.error(ExitCode::Usage, "'" + model + "' is a compiled program, not a model: `dovetail run`, " +
                                                   "`inspect` and `bench` take it");
@@ -140,9 +140,9 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   options->advises = true;
   // Text must not take the place of a program.
   if (*last != Phase::Emit && StringRef(output).ends_with(".dvt"))
-    return diagnostics.error(ExitCode::Usage, "'" + output + "' is a name for compiled programs, but '--compile-to " +
+    return diagnostics.error(ExitCode::Usage, "'" + output + "' is a name of a compiled program, but '--compile-to " +
                                                   compileTo +
-                                                  "' gives text; leave out --compile-to, or give the output another "
+                                                  "' writes text; leave out --compile-to, or give the output another "
                                                   "name");
   if (*last == Phase::Emit && output.empty())
     output = (llvm::sys::path::stem(model) + ".dvt").str();

@@ -55,7 +55,7 @@ void MessagesCommand::run(llvm::raw_ostream &out, Diagnostics &diagnostics) cons
         ExitCode::Usage,
         "no message contains " +
             llvm::join(llvm::map_range(words, [](const std::string &word) { return "'" + word + "'"; }), " and ") +
-            "; give fewer words, and none that is a name or a number of yours");
+            "; give fewer words, without names and numbers");
   else
     out << (isJson ? messages.dump(1) + "\n" : tools::formatTable(rows));
 }

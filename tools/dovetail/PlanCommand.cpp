@@ -78,8 +78,8 @@ LogicalResult PlanCommand::checkFiles(Diagnostics &diagnostics) const {
                                                       other + "; give one of them another name");
   }
   if (!report.empty() && !llvm::StringRef(report).ends_with(".html"))
-    return diagnostics.error(ExitCode::Usage,
-                             "'--report " + report + "': it is a page; give it a name that ends in .html");
+    return diagnostics.error(ExitCode::Usage, "'--report " + report +
+                                                  "': the report is an HTML page; give it a name that ends in .html");
   return llvm::success();
 }
 

@@ -128,7 +128,7 @@ void VerifyCommand::report(llvm::ArrayRef<Comparison> comparisons, bool allValue
     if (comparison.difference.isAllNan)
       diagnostics.warning(describe(comparison, allValues) + " is NaN everywhere in both " +
                           (expected.empty() ? "programs" : "the program and the file") +
-                          ", which compares nothing: pass --input with what the model is for");
+                          ", so nothing is compared: pass --input with data that the model is made for");
   if (numDifferent == 0)
     return;
   const Difference &difference = first->difference;
@@ -149,7 +149,7 @@ LogicalResult VerifyCommand::check(bool isArtifact, Diagnostics &diagnostics) co
   if (isArtifact)
     for (const CLI::Option *option : compileOptions)
       if (option->count() > 0)
-        return usage("'" + option->get_name() + "' decides how a model is compiled, and '" + model +
+        return usage("'" + option->get_name() + "' is for the compilation of models, but '" + model +
                      "' is compiled already; leave it out, or give the model");
   if (perOp && !expected.empty())
     return usage("'--per-op' compares with the unpartitioned model, and '--expect' with files; leave out one of them");
@@ -172,7 +172,7 @@ void VerifyCommand::run(Diagnostics &diagnostics) {
   if (failed(compile))
     return;
   if (compile->mesh.numRanks() == 1 && expected.empty())
-    diagnostics.warning("there is one rank only: the model is compared with itself; split it with --mesh and --shard");
+    diagnostics.warning("the mesh has one rank: the model is compared with itself; split it with --mesh and --shard");
   VerifyOptions options;
   options.compile = std::move(*compile);
   options.threads = threads;

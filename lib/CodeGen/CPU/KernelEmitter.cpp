@@ -249,7 +249,7 @@ Value KernelEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<V
     for (unsigned loop = 0; loop < rank; ++loop)
       if (isKept || (extents[loop] != 1 && getNumber(at[loop]) != getNumber(index[loop]))) {
         if (!failed)
-          kernel.emitOpError("reads what it has written over");
+          kernel.emitOpError("reads elements that it has overwritten");
         failed = true;
       }
   return KernelBody::emitLoad(memory, elementType, at);

@@ -108,10 +108,7 @@ LogicalResult dovetail::checkSymbols(ModuleOp module, ArrayRef<char> bytes) {
       error << ", in kernel '" << users.front() << "'";
     if (users.size() > 1)
       error << " and " << users.size() - 1 << " more";
-    error
-        << ", but nothing provides it where an artifact runs: it carries all code that it needs, but for functions of "
-           "libm and libmvec, and memcpy, memmove and memset; this is a defect of the compiler that another --cpu "
-           "may avoid";
+    error << ", which the runtime does not provide; this is a defect of the compiler, which another --cpu may avoid";
   }
   return success(missing->empty());
 }

@@ -57,7 +57,7 @@ struct GenerateBlockKernels : dovetail::impl::GenerateBlockKernelsBase<GenerateB
         return signalPassFailure();
       KernelAnalysis analysis(kernel);
       if (analysis.getInPlaceReads()) {
-        kernel.emitOpError("reads what it writes over, which only kernels for CPUs do");
+        kernel.emitOpError("reads operands that it overwrites, which only kernels for CPUs do");
         return signalPassFailure();
       }
       std::unique_ptr<BlockMapping> mapping = chooseMapping({kernel, builder, analysis, device});

@@ -150,7 +150,7 @@ LogicalResult Assembly::finish(ProgramCode &code) {
   if (result != 0)
     return emitError(location) << "'" << ptxas << "' cannot assemble kernels for sm_" << arch << " (exit code "
                                << result << "): " << (error.empty() ? text.trim() : StringRef(error))
-                               << "\nDOVETAIL_PTXAS names another ptxas; --arch, the architectures";
+                               << "\nset DOVETAIL_PTXAS to another ptxas, or --arch to other architectures";
   auto cubin = llvm::MemoryBuffer::getFile(output.getPath(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!cubin)
     return emitError(location) << "cannot read " << output.getPath() << ": " << cubin.getError().message();

@@ -39,7 +39,7 @@ static OperatorImport gatherND("GatherND", [](OnnxNode &node) -> llvm::LogicalRe
   mlir::Value input = node.getInput(0), indices = node.getInput(1);
   int64_t batchDims = node.getInt("batch_dims", 0), rank = node.getRank(input), indexRank = node.getRank(indices);
   if (batchDims < 0 || batchDims >= std::min(rank, indexRank))
-    return node.invalid("'batch_dims' is " + llvm::Twine(batchDims));
+    return node.invalid("'batch_dims' is " + llvm::Twine(batchDims) + ", which is out of range");
   llvm::ArrayRef<int64_t> shape = node.getShape(input), indexShape = node.getShape(indices);
   int64_t depth = indexShape.back();
   if (depth < 1 || batchDims + depth > rank)
@@ -100,7 +100,7 @@ static OperatorImport tensorScatter("TensorScatter", [](OnnxNode &node) -> llvm:
   if (mode != "linear" && mode != "circular")
     return node.invalid("'mode' is '" + mode + "', which is neither linear nor circular");
   if (*axis == 0)
-    return node.invalid("'axis' is the batch");
+    return node.invalid("'axis' is dimension 0, the batch; give another dimension");
   if (updateShape.size() != shape.size())
     return node.invalid("'update' is not of the rank of the cache");
   int64_t extent = shape[*axis], steps = updateShape[*axis];
@@ -242,9 +242,8 @@ static OperatorImport col2Im("Col2Im", [](OnnxNode &node) -> llvm::LogicalResult
                              pads = read("pads", 2 * rank, 0);
   if (node.getRank(input) != 3 || rank == 0 || block->size() != rank || strides.size() != rank ||
       dilations.size() != rank || pads.size() != 2 * rank)
-    return node.invalid(
-        "the operand must be [N, C * elements of a block, blocks], and all else have one entry for each "
-        "dimension of the image, pads two");
+    return node.invalid("the operand must be [N, C * elements of a block, blocks]; all else needs one entry for each "
+                        "dimension of the image, 'pads' two");
   llvm::SmallVector<int64_t> grid;
   for (size_t dim = 0; dim < rank; ++dim) {
     for (int64_t number : {(*sizes)[dim], (*block)[dim], strides[dim], dilations[dim]})
@@ -252,7 +251,7 @@ static OperatorImport col2Im("Col2Im", [](OnnxNode &node) -> llvm::LogicalResult
         return node.invalid("the extents of image and block, strides and dilations must be in 1 .. 2^30");
     for (int64_t pad : {pads[dim], pads[dim + rank]})
       if (pad < 0 || pad > kMaxWindowNumber)
-        return node.invalid("'pads' has the entry " + llvm::Twine(pad));
+        return node.invalid("'pads' has the entry " + llvm::Twine(pad) + ", which is out of range");
     int64_t room = (*sizes)[dim] + pads[dim] + pads[dim + rank] - ((*block)[dim] - 1) * dilations[dim] - 1;
     if (room < 0)
       return node.invalid("blocks are larger than the padded image in dimension " + llvm::Twine(dim));
@@ -301,7 +300,7 @@ static OperatorImport affineGrid("AffineGrid", [](OnnxNode &node) -> llvm::Logic
   llvm::SmallVector<int64_t> result{shape[0]};
   for (int64_t extent : llvm::drop_begin(*size, 2)) {
     if (extent < 0 || extent > kMaxWindowNumber)
-      return node.invalid("'size' has the entry " + llvm::Twine(extent));
+      return node.invalid("'size' has the entry " + llvm::Twine(extent) + ", which is out of range");
     result.push_back(extent);
   }
   result.push_back(rank);

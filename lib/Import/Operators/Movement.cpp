@@ -96,7 +96,7 @@ static llvm::FailureOr<llvm::SmallVector<int64_t>> readSplit(OnnxNode &node, int
     int64_t total = 0;
     for (int64_t part : **given) {
       if (part < 0 || part > extent)
-        return node.invalid("'split' has the entry " + llvm::Twine(part));
+        return node.invalid("'split' has the entry " + llvm::Twine(part) + ", not from 0 to " + llvm::Twine(extent));
       total += part;
     }
     if (static_cast<int64_t>((*given)->size()) != numParts || total != extent)
@@ -262,7 +262,7 @@ static OperatorImport expand("Expand", [](OnnxNode &node) -> llvm::LogicalResult
     bool isOne = !ownCount && own == 1, staysOne = !last.count && wanted == 1;
     if ((ownCount || last.count) && !isOne && !staysOne && ownCount != last.count)
       return node.unsupported(importer::describeBounded("the result", result.size() - 1 - i, std::max(own, wanted),
-                                                        "what the operand and 'shape' say of it need not be equal"));
+                                                        "the operand and 'shape' may give it different extents"));
     counts[counts.size() - 1 - i] = ownCount ? ownCount : last.count;
     if (own != wanted && own != 1 && wanted != 1)
       return node.invalid("extent " + llvm::Twine(own) + " does not broadcast to " + llvm::Twine(wanted));
@@ -317,7 +317,7 @@ static llvm::FailureOr<int64_t> readBlockSize(OnnxNode &node) {
     return node.invalid("the operand must have the dimensions [N, C, H, W]");
   int64_t block = node.getInt("blocksize", 0);
   if (block < 1 || block > std::numeric_limits<int16_t>::max())
-    return node.invalid("'blocksize' is " + llvm::Twine(block));
+    return node.invalid("'blocksize' is " + llvm::Twine(block) + ", not from 1 to 32767");
   return block;
 }
 

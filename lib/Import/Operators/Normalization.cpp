@@ -87,7 +87,7 @@ static llvm::LogicalResult importTrainingBatchNorm(OnnxNode &node) {
 static OperatorImport batchNorm("BatchNormalization", [](OnnxNode &node) -> llvm::LogicalResult {
   if (node.getInt("training_mode", 0) != 0) {
     mlir::emitWarning(node.getLoc()) << "BatchNormalization is in training mode: it normalises with the mean and "
-                                        "variance of each input, not with those of the training; for inference call "
+                                        "variance of each input, not of the training; for inference call "
                                         "model.eval() before the export";
     return importTrainingBatchNorm(node);
   }
@@ -211,7 +211,7 @@ static OperatorImport layerNorm("LayerNormalization", [](OnnxNode &node) -> llvm
   for (unsigned index : {1, 2})
     if (node.hasInput(index) && !node.getCounts(node.getInput(index)).empty())
       return node.unsupported(node.describeBounded("operand " + llvm::Twine(index), node.getInput(index),
-                                                   "it is to have an element for each that is normalised"));
+                                                   "it must have an element for each normalised one"));
   return node.setResult(node.bound(
       node.create<LayerNormOp>(input, node.getInput(1), OptionalOperand{node.getInput(2)}, *axis, getEpsilon(node)),
       counts));

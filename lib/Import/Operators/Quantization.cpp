@@ -112,9 +112,8 @@ static OperatorImport quantizeLinear("QuantizeLinear", [](OnnxNode &node) -> llv
   else if (int64_t given = node.getInt("output_dtype", 0))
     type = convertElementType(given, context);
   if (!type || !(isQuantizedInteger(type) || isQuantizedFloat(type)))
-    return node.unsupported(
-        "quantisation to this type is not supported; integers of 2 to 16 bits, floats of 4 bits, and "
-        "those of 8 bits but FLOAT8E8M0 are");
+    return node.unsupported("quantisation to this type is not supported; use integers of 2 to 16 bits, floats of 4 "
+                            "bits, or floats of 8 bits except FLOAT8E8M0");
   int64_t axis = node.getInt("axis", 1), blockSize = node.getInt("block_size", 0);
   mlir::Type precision = node.getType(node.getInput(1)).getElementType();
   // In integers, or powers of two alone, nothing can be divided.
@@ -123,7 +122,7 @@ static OperatorImport quantizeLinear("QuantizeLinear", [](OnnxNode &node) -> llv
   if (int64_t given = node.getInt("precision", 0))
     precision = convertElementType(given, context);
   if (!llvm::isa_and_present<mlir::FloatType>(precision) || isNarrow(precision))
-    return node.invalid("'precision' is not the type of a float that numbers are divided in");
+    return node.invalid("'precision' is not a type of floats that can be divided");
   mlir::Value scale = alignParameter(node, node.cast(node.getInput(1), precision), input, axis, blockSize), zeroPoint;
   if (node.hasInput(2) && !(zeroPoint = alignParameter(node, node.getInput(2), input, axis, blockSize)))
     return llvm::failure();
@@ -139,8 +138,8 @@ static OperatorImport dequantizeLinear("DequantizeLinear", [](OnnxNode &node) ->
   if (int64_t given = node.getInt("output_dtype", 0))
     type = convertElementType(given, builder.getContext());
   if (!llvm::isa_and_present<mlir::FloatType>(type) || isNarrow(type))
-    return node.invalid(
-        "the result is not of a float of 16 bits or more, which 'output_dtype', or else the scale, says");
+    return node.invalid("the result must be a float of 16 bits or more; change 'output_dtype', or the type of the "
+                        "scale if it is missing");
   int64_t axis = node.getInt("axis", 1), blockSize = node.getInt("block_size", 0);
   mlir::Value scale = alignParameter(node, node.getInput(1), input, axis, blockSize), zeroPoint;
   if (node.hasInput(2) && !(zeroPoint = alignParameter(node, node.getInput(2), input, axis, blockSize)))
@@ -201,7 +200,7 @@ static mlir::Value rescale(OnnxNode &node, mlir::Value accumulator, mlir::Value 
 static OperatorImport qlinearMatMul("QLinearMatMul", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Type type = node.getType(node.getInput(7)).getElementType();
   if (!type.isInteger(8) && !type.isInteger(16))
-    return node.unsupported("quantisation to this type is not supported; integers of 8 and 16 bits are");
+    return node.unsupported("quantisation to this type is not supported; use integers of 8 or 16 bits");
   mlir::Value lhs = subtractZeroPoint(node, node.getInput(0), {alignRows(node, node.getInput(2))});
   mlir::Value rhs = subtractZeroPoint(node, node.getInput(3), {node.getInput(5)});
   mlir::Value steps = rescale(node, multiplyMatrices(node, lhs, rhs), alignRows(node, node.getInput(1)),

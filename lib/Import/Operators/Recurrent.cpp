@@ -107,7 +107,7 @@ llvm::LogicalResult Recurrence::readShapes() {
   directions = direction == "bidirectional" ? 2 : 1;
   hidden = node.getInt("hidden_size", OnnxNode::getShape(weights)[2]);
   if (hidden < 1 || hidden > std::numeric_limits<int32_t>::max())
-    return node.invalid("'hidden_size' is " + llvm::Twine(hidden));
+    return node.invalid("'hidden_size' is " + llvm::Twine(hidden) + ", which is out of range");
   llvm::SmallVector<int64_t> initial{directions, batch, hidden};
   if (isBatchFirst)
     std::swap(initial[0], initial[1]);
@@ -166,7 +166,7 @@ llvm::LogicalResult Recurrence::readFunctions() {
     std::string name = llvm::StringRef(given).lower();
     const Entry *entry = llvm::find_if(entries, [&](const Entry &each) { return each.name == name; });
     if (entry == std::end(entries))
-      return node.invalid("'activations' has '" + given + "', which is no function that ONNX names");
+      return node.invalid("'activations' has '" + given + "', which is not a function of ONNX");
     if (position % defaults.size() == 0)
       functions.emplace_back();
     functions.back().names.push_back(name);

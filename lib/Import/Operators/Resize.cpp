@@ -52,7 +52,7 @@ static llvm::FailureOr<ResizeMode> readMode(OnnxNode &node) {
     return ResizeMode::Linear;
   if (mode == "cubic")
     return ResizeMode::Cubic;
-  return node.invalid("'mode' is '" + mode + "'");
+  return node.invalid("'mode' is '" + mode + "'; expected nearest, linear or cubic");
 }
 
 /// Upsample, and Resize in opset 10: coordinates are asymmetric; nearest rounds down, or up where the tensor shrinks.
@@ -94,7 +94,7 @@ static llvm::FailureOr<CoordinateMode> readCoordinates(OnnxNode &node) {
   llvm::StringRef name = node.getString("coordinate_transformation_mode", "half_pixel");
   if (auto mode = symbolizeCoordinateMode(name))
     return *mode;
-  return node.invalid("'coordinate_transformation_mode' is '" + name + "'");
+  return node.invalid("'coordinate_transformation_mode' is '" + name + "', which is not a mode of Resize");
 }
 
 /// Fills in what the numbers for `axes` leave out.
@@ -116,7 +116,7 @@ static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayR
   llvm::SmallVector<double> scales;
   for (auto [axis, size] : llvm::zip(axes, sizes)) {
     if (size < 0 || size > std::numeric_limits<int32_t>::max())
-      return node.invalid("'sizes' has the entry " + llvm::Twine(size));
+      return node.invalid("'sizes' has the entry " + llvm::Twine(size) + ", which is out of range");
     if (shape[axis] == 0)
       return node.invalid("an empty dimension cannot be resized");
     scales.push_back(static_cast<double>(size) / shape[axis]);
@@ -133,7 +133,7 @@ static llvm::LogicalResult setSizes(OnnxNode &node, Resize &resize, llvm::ArrayR
       }
     }
   } else if (policy != "stretch") {
-    return node.invalid("'keep_aspect_ratio_policy' is '" + policy + "'");
+    return node.invalid("'keep_aspect_ratio_policy' is '" + policy + "'; expected stretch, not_larger or not_smaller");
   }
   resize.sizes = spread<int64_t>(sizes, axes, llvm::SmallVector<int64_t>(shape));
   resize.scales = spread<double>(scales, axes, llvm::SmallVector<double>(shape.size(), 1));
@@ -229,7 +229,7 @@ static OperatorImport resizeImport("Resize", [](OnnxNode &node) -> llvm::Logical
   if (auto nearestMode = symbolizeNearestMode(nearest))
     resize.nearest = *nearestMode;
   else
-    return node.invalid("'nearest_mode' is '" + nearest + "'");
+    return node.invalid("'nearest_mode' is '" + nearest + "', which is not a mode of Resize");
   resize.cubicCoeffA = node.getFloat("cubic_coeff_a", -0.75f);
   resize.excludeOutside = node.getInt("exclude_outside", 0) != 0;
   resize.extrapolationValue = node.getFloat("extrapolation_value", 0);

@@ -34,7 +34,7 @@ static llvm::FailureOr<ResizeMode> readMode(OnnxNode &node) {
     return ResizeMode::Linear;
   if (name == cubic)
     return ResizeMode::Cubic;
-  return node.invalid("'mode' is '" + name + "', which is none of nearest, " + linear + " and " + cubic);
+  return node.invalid("'mode' is '" + name + "'; expected nearest, " + linear + " or " + cubic);
 }
 
 static OperatorImport gridSample("GridSample", [](OnnxNode &node) -> llvm::LogicalResult {
@@ -48,7 +48,7 @@ static OperatorImport gridSample("GridSample", [](OnnxNode &node) -> llvm::Logic
                      .Case("reflection", PadMode::Reflect)
                      .Default(std::nullopt);
   if (!padding)
-    return node.invalid("'padding_mode' is '" + name + "', which is none of zeros, border and reflection");
+    return node.invalid("'padding_mode' is '" + name + "'; expected zeros, border or reflection");
   mlir::Value image = node.getInput(0), grid = node.getInput(1);
   if (node.getOpset() < 20 && node.getRank(image) != 4)
     return node.invalid("operand 0 has rank " + llvm::Twine(node.getRank(image)) + "; before opset 20 it is 4");

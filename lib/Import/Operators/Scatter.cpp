@@ -26,7 +26,7 @@ static llvm::FailureOr<ReduceKindAttr> readReduction(OnnxNode &node) {
                   .Case("min", ReduceKind::Min)
                   .Default(std::nullopt);
   if (!kind)
-    return node.invalid("'reduction' is '" + name + "', which is none of none, add, mul, max and min");
+    return node.invalid("'reduction' is '" + name + "'; expected none, add, mul, max or min");
   return ReduceKindAttr::get(node.getBuilder().getContext(), *kind);
 }
 

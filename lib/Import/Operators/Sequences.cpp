@@ -73,7 +73,7 @@ static llvm::LogicalResult importSequenceInsert(OnnxNode &node) {
   auto elements = node.getSequence(0);
   mlir::Value element = node.getInput(1);
   if (failed(elements) || !element)
-    return failed(elements) ? llvm::failure() : node.invalid("what is to be inserted is not a tensor");
+    return failed(elements) ? llvm::failure() : node.invalid("the element to insert is not a tensor");
   int64_t size = elements->size();
   auto position = readPosition(node, 2, size, size + 1, size);
   if (failed(position))

@@ -35,7 +35,8 @@ static llvm::FailureOr<int64_t> readNumber(OnnxNode &node, unsigned index, llvm:
 static llvm::LogicalResult checkLength(OnnxNode &node, int64_t length) {
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   if (length < 1 || length > most)
-    return node.invalid("a transform of " + llvm::Twine(length) + " points");
+    return node.invalid("a transform of " + llvm::Twine(length) +
+                        " points is not possible; the number lies between 1 and 2^31 - 1");
   return llvm::success();
 }
 
@@ -43,7 +44,7 @@ static OperatorImport dft("DFT", [](OnnxNode &node) -> llvm::LogicalResult {
   mlir::Value input = node.getInput(0);
   int64_t rank = node.getRank(input);
   if (rank < 2)
-    return node.invalid("the operand has no dimension besides that of complex numbers");
+    return node.invalid("the operand has only the dimension of complex numbers; a transform needs one more");
   auto given =
       node.getOpset() < 20 ? llvm::FailureOr<int64_t>(node.getInt("axis", 1)) : readNumber(node, 2, "axis", -2);
   if (failed(given))
@@ -89,17 +90,17 @@ static OperatorImport stft("STFT", [](OnnxNode &node) -> llvm::LogicalResult {
   if (window && node.getRank(window) != 1)
     return node.invalid("'window' is not a vector");
   if (!window && !node.hasInput(3))
-    return node.invalid("neither 'window' nor 'frame_length' is there");
+    return node.invalid("'window' and 'frame_length' are both missing; give one of them");
   auto step = readNumber(node, 1, "frame_step", 0);
   auto length = readNumber(node, 3, "frame_length", window ? node.getShape(window)[0] : 0);
   if (failed(step) || failed(length) || failed(checkLength(node, *length)))
     return llvm::failure();
   if (*step < 1)
-    return node.invalid("'frame_step' is " + llvm::Twine(*step));
+    return node.invalid("'frame_step' is " + llvm::Twine(*step) + ", but must be positive");
   if (*length > extent)
     return node.invalid("frames of " + llvm::Twine(*length) + " elements are longer than the signal");
   if (window && node.getShape(window)[0] != *length)
-    return node.invalid("'window' has not " + llvm::Twine(*length) + " elements, as frames have");
+    return node.invalid("'window' must have " + llvm::Twine(*length) + " elements, as many as a frame has");
   mlir::Value frames = node.create<FramesOp>(node.widen(signal), 1, *length, *step);
   if (window)
     frames = node.create<MulOp>(frames, node.reshape(node.widen(window), {*length, 1}));

@@ -222,7 +222,7 @@ absl::Status dovetail::runtime::fileError(int error, absl::string_view what) {
 absl::Status dovetail::runtime::checkReplaceable(const std::string &path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-    return absl::AlreadyExistsError(absl::StrCat("cannot write '", path, "': it is there and is no regular file"));
+    return absl::AlreadyExistsError(absl::StrCat("cannot write '", path, "': it exists and is not a regular file"));
   return absl::OkStatus();
 }
 
@@ -350,10 +350,11 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, i
       return absl::DataLossError(absl::StrCat("two ", sectionName(entry.kind), " sections"));
     if (entry.offset != alignTo(position, sectionAlignment) || entry.offset > bytes.size() ||
         entry.size > bytes.size() - entry.offset)
-      return absl::DataLossError(absl::StrCat("the ", sectionName(entry.kind), " section is not where it should be"));
+      return absl::DataLossError(
+          absl::StrCat("the ", sectionName(entry.kind), " section is in a wrong place; the file is damaged"));
     Bytes gap = bytes.subspan(position, entry.offset - position);
     if (std::any_of(gap.begin(), gap.end(), [](std::byte byte) { return byte != std::byte(0); }))
-      return absl::DataLossError(absl::StrCat("there is something before the ", sectionName(entry.kind), " section"));
+      return absl::DataLossError(absl::StrCat("bytes precede the ", sectionName(entry.kind), " section"));
     position = entry.offset + entry.size;
     CheckedSection section(entry.kind, bytes.subspan(entry.offset, entry.size),
                            sums.first(numParts(entry.size) * sizeof(uint64_t)));
@@ -371,8 +372,8 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, i
       result.code.push_back(image);
   }
   if (position != bytes.size())
-    return absl::DataLossError("there is something after the last section");
+    return absl::DataLossError("bytes follow the last section; the file is damaged");
   if (result.plan.empty())
-    return absl::DataLossError("there is no plan section");
+    return absl::DataLossError("the plan section is missing; the file is damaged");
   return result;
 }

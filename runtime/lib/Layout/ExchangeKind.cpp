@@ -214,14 +214,14 @@ bool ExchangePlace::fitsPacked(std::string *why) const {
 bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
   auto fail = [&](std::string reason) {
     if (why)
-      *why = std::string("the exchange is no ") + stringifyExchangeKind(kind) + ": " + std::move(reason);
+      *why = std::string("the exchange is not of kind ") + stringifyExchangeKind(kind) + ": " + std::move(reason);
     return false;
   };
   if (kind == ExchangeKind::Messages)
     return true;
   bool gathers = isGather(kind);
   if (findReducedAxes(mesh, from, to).empty() != gathers)
-    return fail(gathers ? "contributions are combined" : "nothing is combined");
+    return fail(gathers ? "contributions are combined" : "the exchange combines no elements");
   std::vector<int> axes = findGroupAxes(mesh, from, to);
   if (axes.empty())
     return fail("no pieces are collected");

@@ -50,7 +50,7 @@ bool MemoryFormat::verify(size_t rank, std::string *why) const {
   if (order.size() != rank)
     return fail("is not a permutation of the dimensions");
   if (blockDim < -1 || blockDim >= static_cast<int>(rank))
-    return fail("has blocks of a dimension that there is not");
+    return fail("has blocks of a dimension that does not exist");
   if (isBlocked() ? block < 2 || block > 1024 : block != 1)
     return fail("has blocks of an impossible size");
   return true;

@@ -24,7 +24,7 @@ absl::StatusOr<const DevicePlugin *> dovetail::runtime::openDevicePlugin(const s
   auto plugin = openPlugin<DevicePlugin>(target, devicePluginSymbol, devicePluginVersion);
   if (absl::IsNotFound(plugin.status()))
     return absl::UnavailableError(
-        absl::StrCat("there is no support for target '", target, "' here: ", plugin.status().message()));
+        absl::StrCat("this installation does not support target '", target, "' here: ", plugin.status().message()));
   if (plugin.ok())
     plugins[target] = *plugin;
   return plugin;

@@ -70,8 +70,8 @@ absl::StatusOr<void *> dovetail::runtime::openPluginLibrary(const std::string &n
         absl::StrCat("the plug-in ", path->filename().string(), " cannot be loaded: ", ::dlerror()));
   void *function = ::dlsym(handle, symbol);
   if (!function)
-    return absl::UnavailableError(
-        absl::StrCat("'", path->string(), "' is not such a plug-in of Dovetail: it lacks the function ", symbol));
+    return absl::UnavailableError(absl::StrCat(
+        "'", path->string(), "' is not a plug-in of Dovetail for this purpose: it lacks the function ", symbol));
   return function;
 }
 

@@ -195,7 +195,7 @@ absl::StatusOr<CpuLevel> dovetail::runtime::parseCpuLevel(absl::string_view name
     if (name == cpuLevelName(level))
       return level;
   return absl::InvalidArgumentError(
-      absl::StrCat("'", name, "' is no level of CPUs; there are x86-64-v2, x86-64-v3 and x86-64-v4"));
+      absl::StrCat("'", name, "' is not a level of CPUs; the levels are x86-64-v2, x86-64-v3 and x86-64-v4"));
 }
 
 std::string dovetail::runtime::cpuLevelName(CpuLevel level) {

@@ -162,7 +162,7 @@ std::string IndexCheck::describe(int64_t index, const StepInfo &step, bool hasCo
   return absl::StrCat(who, ": index ", given, " is out of range for dimension ", dim, " of extent ", extent,
                       "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1,
                       hasCounts && index == extent
-                          ? ", or where that varies from run to run of elements that there are: others are reported so"
+                          ? "; where the extent varies from run to run, pass indices of elements that exist"
                           : "");
 }
 

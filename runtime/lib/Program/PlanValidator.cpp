@@ -310,7 +310,7 @@ absl::Status Validator::checkTransform(const std::string &where, const Transform
   size_t rank = shape(call.output).size();
   for (size_t loop = 0; loop < call.loops.size(); ++loop)
     if (call.loops[loop].dim.isSplit() && (loop == call.form.axis || loop + 1 >= rank))
-      return damaged(where, " splits loop ", loop, ", which belongs to what it transforms");
+      return damaged(where, " splits loop ", loop, ", which it transforms");
   for (uint32_t tensor : {call.input, call.output})
     if (plan.bufferOf(tensor).format.isBlocked())
       return damaged(where, " has an operand or result in blocks");
@@ -358,7 +358,7 @@ absl::Status Validator::checkExchange(const std::string &where, const ExchangeCa
   for (const MoveInfo &move : call.moves)
     if (auto target = targets.find(plan.tensors[move.source].buffer);
         target != targets.end() && target->second != &move)
-      return damaged(where, " writes over what it moves from buffer ", target->first);
+      return damaged(where, " overwrites elements that it moves from buffer ", target->first);
   return absl::OkStatus();
 }
 
@@ -367,7 +367,7 @@ absl::Status Validator::checkCondition(const std::string &where, uint32_t condit
     return damaged(where, " repeats or chooses steps, but not of a run");
   if (plan.bufferOf(condition).type != ElementType::Bool || !shape(condition).empty() ||
       plan.tensors[condition].sharding.isPartial())
-    return damaged(where, " has a condition that is no scalar of Bool");
+    return damaged(where, " has a condition that is not a scalar of Bool");
   writtenBefore.push_back(written);
   return absl::OkStatus();
 }
@@ -493,7 +493,7 @@ absl::Status Validator::validate() {
     if (sharding.isPartial())
       return damaged("output '", output.name, "' is partial");
     if (written[plan.tensors[output.tensor].buffer] != Written::Yes)
-      return damaged("nothing writes output '", output.name, "'");
+      return damaged("no step writes output '", output.name, "'");
     if (std::string why; !layout::verifyExchange(plan.mesh, output.shape, sharding,
                                                  layout::Sharding::replicated(output.shape.size()), &why))
       return damaged("output '", output.name, "': ", why);
@@ -510,13 +510,14 @@ absl::Status Validator::checkCounts() {
     if (count.tensor >= plan.tensors.size())
       return damaged("count '", count.name, "' uses tensor ", count.tensor, " of ", plan.tensors.size());
     if (plan.bufferOf(count.tensor).type != ElementType::I64 || !shape(count.tensor).empty())
-      return damaged("count '", count.name, "' is no scalar of I64");
+      return damaged("count '", count.name, "' is not a scalar of I64");
     bool isInput = std::any_of(plan.inputs.begin(), plan.inputs.end(), [&](const PortInfo &input) {
       const std::vector<int32_t> &bounds = plan.tensors[input.tensor].counts;
       return std::find(bounds.begin(), bounds.end(), static_cast<int32_t>(number)) != bounds.end();
     });
     if (isInput != count.isGiven)
-      return damaged("count '", count.name, isInput ? "' bounds inputs, but is computed" : "' is given by no input");
+      return damaged("count '", count.name,
+                     isInput ? "' bounds inputs, but is computed" : "' is neither computed nor given by an input");
   }
   return absl::OkStatus();
 }
@@ -531,9 +532,9 @@ absl::Status Validator::checkFeedback(const PortInfo &input) {
   if (differs(output) || differs(plan.bufferOf(input.next)))
     return damaged("input '", input.name, "' is fed by output '", output.name, "', which has another type or shape");
   if (written[plan.tensors[input.next].buffer] != Written::Yes)
-    return damaged("nothing writes what input '", input.name, "' is fed");
+    return damaged("no step writes the tensor that feeds input '", input.name, "'");
   if (plan.tensors[input.next].sharding != plan.tensors[input.tensor].sharding)
-    return damaged("ranks do not hold what input '", input.name, "' is fed as they hold the input");
+    return damaged("ranks do not hold the tensor that feeds input '", input.name, "' as they hold the input");
   return absl::OkStatus();
 }
 

@@ -117,7 +117,7 @@ absl::Status checkExtents(const Plan &plan) {
           step.action);
   if (!names.empty())
     return absl::FailedPreconditionError(
-        absl::StrCat("has steps that end where is known only when it runs, which this runtime does not have: ",
+        absl::StrCat("has steps with extents that are known at run time only, which this runtime does not support: ",
                      absl::StrJoin(names, ", "), "; the artifact was made by a newer compiler ('", plan.producer,
                      "'): use its runtime"));
   return absl::OkStatus();

@@ -66,7 +66,7 @@ absl::Status dovetail::runtime::checkSchedule(const Plan &plan) {
       for (const MoveInfo &move : call->moves)
         if (std::optional<std::pair<int, int>> ranks = MoveScheduler(plan, move).findDisagreement())
           return absl::DataLossError(absl::StrCat(where, ": ranks ", ranks->first, " and ", ranks->second,
-                                                  " disagree on what the first sends to the second"));
+                                                  " disagree on the elements that the first sends to the second"));
     }
   return absl::OkStatus();
 }

@@ -223,7 +223,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(checkWindows(where, call.form.windows));
     std::optional<ConvolutionAlgorithm> algorithm = fromSchema(source->algorithm());
     if (!algorithm)
-      return damaged(where, " has algorithm number ", static_cast<int>(source->algorithm()), ", which there is not");
+      return damaged(where, " has algorithm number ", static_cast<int>(source->algorithm()), ", which does not exist");
     if (*algorithm == ConvolutionAlgorithm::Winograd && !layout::isWinogradForm(call.form))
       return damaged(where, " is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
     if (*algorithm == ConvolutionAlgorithm::Gathered && layout::gatheredPhases(call.form) > layout::gatheredMostPhases)
@@ -333,7 +333,7 @@ absl::Status Decoder::decodeWait(const std::string &where, const artifact::WaitS
     seen.resize(before.size());
     for (uint32_t position : *source) {
       if (position >= before.size() || !std::holds_alternative<ExchangeCall>(before[position].action))
-        return damaged(where, " waits for step ", position, ", which is no exchange before it");
+        return damaged(where, " waits for step ", position, ", which is not an exchange before it");
       if (std::any_of(before.begin() + position, before.end(),
                       [](const StepInfo &other) { return other.isBoundary(); }))
         return damaged(where, " waits for step ", position, " of another iteration");
@@ -377,7 +377,7 @@ absl::Status Decoder::decodeDivision(const std::string &where, const artifact::D
   if (result.step < 1 || result.grain < result.step || result.grain > maxExtent)
     return damaged(where, " is divided into parts of ", result.grain, " iterations at multiples of ", result.step);
   if (step.writes().empty() || result.loop >= plan.bufferOf(step.writes()[0]).shape.size())
-    return damaged(where, " divides loop ", result.loop, ", which is no dimension of its output");
+    return damaged(where, " divides loop ", result.loop, ", which is not a dimension of its output");
   return absl::OkStatus();
 }
 

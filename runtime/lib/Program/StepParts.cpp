@@ -136,8 +136,8 @@ absl::Status PartList::checkExchanges() const {
             continue;
           for (int rank = 0, ranks = plan.mesh.numRanks(); rank < ranks; ++rank)
             if (!messages || !messages->leaves(rank, writtenBox(plan, plan.steps[part], tensor, rank)))
-              return damaged(describe(part), " writes what ", describe(position),
-                             ", between it and other parts of the same step, sends or brings on rank ", rank);
+              return damaged(describe(part), " writes elements that ", describe(position),
+                             ", between it and other parts of the same step, sends or receives on rank ", rank);
         }
       }
     }

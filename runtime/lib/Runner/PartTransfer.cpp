@@ -132,7 +132,7 @@ absl::Status dovetail::runtime::gatherOutput(const PortInfo &port, size_t index,
       std::string &got = (*all)[source];
       if (static_cast<int64_t>(got.size()) != (box ? box->volume() * elementSize(type) : 0))
         return absl::InternalError(
-            absl::StrCat("rank ", source, " delivers something else than its part of output '", port.name, "'"));
+            absl::StrCat("rank ", source, " sent data that are not its part of output '", port.name, "'"));
       if (box)
         copyBox(output, MemoryView::rowMajor(type, *box, got.data()), *box);
     }

@@ -85,10 +85,10 @@ absl::Status dovetail::runtime::checkLocalTensors(const char *kind, const Plan &
   for (size_t i = 0; i < tensors.size(); ++i) {
     const PortInfo &port = ports[i % ports.size()];
     int rank = ranks[i / ports.size()];
-    std::string where = absl::StrCat("what rank ", rank, " holds of ", kind, " '", port.name, "'");
+    std::string where = absl::StrCat("the part of rank ", rank, " of ", kind, " '", port.name, "'");
     std::vector<int64_t> shape = plan.tensorBox(port.tensor, rank).shape();
     auto fits = [&](const std::vector<int64_t> &given) { return given == shape; };
-    Wanted wanted{where, port.type, shapeStr(shape), "give what lies in the rank's box", fits};
+    Wanted wanted{where, port.type, shapeStr(shape), "give the elements of the rank's box", fits};
     if (absl::Status status = checkTensor(wanted, tensors[i], device); !status.ok())
       return status;
   }
@@ -167,5 +167,5 @@ absl::Status dovetail::runtime::checkNoCounts(const Plan &plan) {
   const CountInfo &count = plan.counts[0];
   return absl::UnimplementedError(absl::StrCat(
       count.isGiven ? "lengths of inputs vary from run to run ('" : "the extents of outputs depend on data ('",
-      count.name, "'), which those who give ranks their own parts cannot tell yet; give full tensors"));
+      count.name, "'), which is not supported where ranks have parts of their own; give full tensors"));
 }

@@ -631,7 +631,8 @@ absl::Status ProgramRunner::proceed(PortParts &parts) {
   if (!call.ok())
     return call.status();
   if (!state->hasRun)
-    return absl::InvalidArgumentError("there is no run to go on after: the first one is given all inputs");
+    return absl::InvalidArgumentError(
+        "the program has not run yet, so no output can be fed back; give the first run all inputs");
   if (absl::Status status = state->take(parts); !status.ok())
     return status;
   return state->runOnce(FeedBack | Scatter | Run | Gather);
@@ -745,8 +746,8 @@ static std::string describeExcess(int rank, int64_t bytes, const StepInfo *call)
   if (bytes == 0)
     return {};
   std::string name = call ? absl::StrCat(", such as ", call->kind(), " '", call->name, "'") : "";
-  return absl::StrCat("rank ", rank, " takes ", bytes, " bytes of memory more than planned, since oneDNN has no ",
-                      "implementation on this machine that keeps to the bounds of some calls", name,
+  return absl::StrCat("rank ", rank, " takes ", bytes, " bytes of memory more than planned: on this machine ",
+                      "oneDNN exceeds the bounds of some calls", name,
                       "; compile the model with --cpu native on this machine, or with --no-libraries");
 }
 
@@ -781,9 +782,9 @@ std::string ProgramRunner::remark() const {
   if (missing == 0)
     return text;
   return absl::StrCat(text, text.empty() ? "" : "; ", "weights of ", missing,
-                      " calls are packed when ranks start, since the artifact has them for ", image.machine, " and ",
-                      image.threads, image.threads == 1 ? " thread" : " threads", " a rank, and here is ", hostPacker(),
-                      " and ", threadsOf(state->own.front()), "; compile the model again with --prepack");
+                      " calls are packed when ranks start; the artifact has them for ", image.machine, " and ",
+                      image.threads, image.threads == 1 ? " thread" : " threads", " a rank, but this process has ",
+                      hostPacker(), " and ", threadsOf(state->own.front()), "; compile the model again with --prepack");
 }
 
 std::vector<std::byte> ProgramRunner::packedImage() const {

@@ -359,7 +359,7 @@ absl::Status ProgramSession::bind() {
 
 absl::Status ProgramSession::prepare() {
   if (!program->isExecutable())
-    return absl::FailedPreconditionError("the program was loaded to be looked at only");
+    return absl::FailedPreconditionError("the program was loaded for inspection; load it again to run it");
   if (communicator.size() != program->numRanks())
     return absl::InvalidArgumentError(
         absl::StrCat("the program is for ", program->numRanks(), " ranks, not ", communicator.size()));

@@ -126,11 +126,11 @@ absl::Status WaitChecker::checkStep(const PreparedStep &step) const {
       return fail(who, entry, "and writes to its memory");
     for (uint32_t tensor : read)
       if (overlap({touch(plan.tensors[tensor].buffer)}, entry.writes) && !isOwn(call, tensor))
-        return fail(who, entry, "and reads what it brings");
+        return fail(who, entry, "and reads elements that it receives");
   }
   for (const Open &entry : held)
     if (overlap(writes, entry.reads))
-      return fail(who, entry, "and writes to what other ranks read");
+      return fail(who, entry, "and overwrites elements that other ranks read");
   return absl::OkStatus();
 }
 
@@ -170,7 +170,7 @@ absl::Status WaitChecker::check() {
   // Whoever calls `run` may read outputs and write inputs afterwards.
   for (const std::vector<Open> *open : {&running, &held})
     if (!open->empty())
-      return fail(absl::StrCat("the end behind the last ", list), open->front(), "which may be under way");
+      return fail(absl::StrCat("the end after the last ", list), open->front(), "which may be under way");
   return absl::OkStatus();
 }
 

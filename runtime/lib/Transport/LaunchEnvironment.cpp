@@ -76,9 +76,9 @@ absl::StatusOr<LaunchEnvironment> dovetail::runtime::readLaunchEnvironment(const
     if (!launcher && lookUp(candidate.rank))
       launcher = &candidate;
   if (!launcher)
-    return absl::InvalidArgumentError("this process is not a rank of several: start it with torchrun, mpirun or srun, "
-                                      "or say so with --rank, --world and --address, or with DOVETAIL_RANK, "
-                                      "DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS");
+    return absl::InvalidArgumentError(
+        "the rank of this process is not known; start it with torchrun, mpirun or srun, or give --rank, --world and "
+        "--address, or set DOVETAIL_RANK, DOVETAIL_WORLD_SIZE and DOVETAIL_ADDRESS");
   LaunchEnvironment result;
   result.launcher = launcher->name;
   constexpr int mostRanks = 1 << 16;

@@ -37,7 +37,7 @@ constexpr auto reasonDelay = std::chrono::seconds(2);
 absl::Status EventFile::open() {
   file = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (file < 0)
-    return absl::UnavailableError(absl::StrCat("no file for events can be made: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot create a file for events: ", std::strerror(errno)));
   return absl::OkStatus();
 }
 

@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<RendezvousEntrance>> RendezvousEntrance::open(int
   int listener = listenOn(port);
   if (listener < 0)
     return absl::UnavailableError(port == 0
-                                      ? absl::StrCat("no port can be listened on: ", std::strerror(errno))
+                                      ? absl::StrCat("cannot listen on a port: ", std::strerror(errno))
                                       : absl::StrCat("rank 0 cannot listen on port ", port, ": ", std::strerror(errno),
                                                      "; choose another with DOVETAIL_PORT or --address"));
   return std::unique_ptr<RendezvousEntrance>(new RendezvousEntrance(listener));
@@ -168,7 +168,7 @@ absl::StatusOr<RendezvousEntrance::Guest> RendezvousEntrance::next(Clock::time_p
       return Guest{socket, *std::move(hello)};
     }
     if (Clock::now() >= deadline)
-      return absl::DeadlineExceededError("nobody came");
+      return absl::DeadlineExceededError("no process has connected");
     std::vector<pollfd> entries{{listener, POLLIN, 0}, {interruption, POLLIN, 0}};
     Clock::time_point until = deadline;
     for (const Visitor &visitor : visitors) {

@@ -36,7 +36,7 @@ absl::StatusOr<std::string> Rendezvous::takeBlob(Peer &peer) {
 
 /// What came from a rank cannot be read.
 static absl::Status notOurs(int rank) {
-  return absl::UnavailableError(absl::StrCat("rank ", rank, " sent something else than Dovetail does"));
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " sent a message that Dovetail does not know"));
 }
 
 // Most often many ranks in a row give the same: of thousands of ranks each gets a few bytes then.

@@ -174,7 +174,7 @@ absl::Status dovetail::runtime::unpackFailure(const std::string &payload) {
   size_t at = 0;
   auto code = static_cast<absl::StatusCode>(take(payload, at));
   if (code == absl::StatusCode::kOk)
-    return absl::UnavailableError("another rank has failed, and does not say why");
+    return absl::UnavailableError("another rank has failed without a message");
   return absl::Status(code, payload.substr(std::min(at, payload.size())));
 }
 
@@ -216,7 +216,7 @@ absl::Status dovetail::runtime::receiveMessage(int socket, uint32_t &type, std::
   if (absl::Status status = read(reinterpret_cast<char *>(header), sizeof(header)); !status.ok())
     return status;
   if (header[1] > mostBytes)
-    return absl::UnavailableError("something else than Dovetail answers there");
+    return absl::UnavailableError("another program answers there");
   type = header[0];
   constexpr size_t part = 1 << 20;
   payload.resize(header[1]);

@@ -162,9 +162,9 @@ absl::Status Rendezvous::admit(RendezvousEntrance &entrance) {
                                                       : absl::StrCat(child->ranks.rank, " to ", child->ranks.end - 1));
   }
   std::string who = absent.empty() ? absl::StrCat("not all of ranks ", absl::StrJoin(incomplete, ", "),
-                                                  " found their places below rank ", environment.rank)
+                                                  " connected to their places below rank ", environment.rank)
                                    : absl::StrCat("rank", absent.size() > 1 ? "s " : " ", absl::StrJoin(absent, ", "),
-                                                  " did not come to rank ", environment.rank);
+                                                  " did not connect to rank ", environment.rank);
   return absl::DeadlineExceededError(absl::StrCat(who, " within ", timeout.count() / 1000.0, " s"));
 }
 
@@ -203,15 +203,15 @@ void Rendezvous::answer(const RendezvousEntrance::Guest &guest) {
 std::string Rendezvous::whatIsWrong(const Hello &hello) const {
   int own = environment.rank, size = environment.size;
   if (hello.job != environment.job)
-    return absl::StrCat("rank ", hello.rank, " of job '", hello.job, "' has come to rank ", own, " of job '",
+    return absl::StrCat("rank ", hello.rank, " of job '", hello.job, "' has connected to rank ", own, " of job '",
                         environment.job, "', which uses port ", environment.port,
                         "; give each job a port of its own with DOVETAIL_PORT or --address");
   if (hello.token != environment.token)
-    return absl::StrCat("rank ", hello.rank, " has come to rank ", own, " without the token of its run; give all ",
-                        "processes of a run, and no others, the same DOVETAIL_TOKEN");
+    return absl::StrCat("rank ", hello.rank, " has connected to rank ", own, " without the token of its run; set ",
+                        "DOVETAIL_TOKEN to one value for all processes of a run, and to another for other runs");
   if (hello.size != static_cast<uint64_t>(size))
     return absl::StrCat("rank ", own, " is one of ", size, " ranks, but rank ", hello.rank, " one of ", hello.size,
-                        "; say the same to all processes");
+                        "; give all processes the same number");
   if (hello.rank >= hello.size || hello.rank == static_cast<uint64_t>(own) ||
       std::any_of(children().begin(), children().end(), [&](const std::unique_ptr<Peer> &child) {
         std::lock_guard lock(child->sending); // The thread may close it.
@@ -257,7 +257,7 @@ absl::Status Rendezvous::reach(const Place &own) {
   } while (Clock::now() < deadline);
   if (hasAnswered)
     return absl::DeadlineExceededError(absl::StrCat("rank ", environment.rank, " reached rank ", asked.rank,
-                                                    ", but those that are to let it in did not come within ",
+                                                    ", but the ranks between them did not connect within ",
                                                     timeout.count() / 1000.0, " s"));
   return absl::DeadlineExceededError(absl::StrCat(
       "rank ", environment.rank, " did not reach rank ", asked.rank, " at ", asked.addresses, ", port ", asked.port,
@@ -298,8 +298,7 @@ absl::StatusOr<std::optional<Place>> Rendezvous::call(const std::string &address
       continue;
     if (std::optional<Place> place = unpackPlace(answer); type == Referral && place)
       return place;
-    problem =
-        type == Failure ? unpackFailure(answer) : absl::UnavailableError("something else than Dovetail answers there");
+    problem = type == Failure ? unpackFailure(answer) : absl::UnavailableError("another program answers there");
     if (absl::IsInvalidArgument(problem))
       return problem;
   }

@@ -55,12 +55,12 @@ absl::StatusOr<TransportEntry> find(const std::string &name) {
     if (entry.info.name == name)
       return std::move(entry);
   bool isName = !name.empty() && name.find('/') == std::string::npos;
-  absl::StatusOr<const TransportPlugin *> plugin = isName ? open(name) : absl::NotFoundError("it is not a name");
+  absl::StatusOr<const TransportPlugin *> plugin = isName ? open(name) : absl::NotFoundError("the text is not a name");
   // A slip of the pen needs no advice about plug-ins.
   if (absl::IsNotFound(plugin.status()))
     if (std::string meant = dovetail::text::suggest(name, knownNames()); !meant.empty())
       return absl::InvalidArgumentError(absl::StrCat("there is no transport '", name, "' to connect ranks with", meant,
-                                                     " `dovetail devices` lists those that are there"));
+                                                     " `dovetail devices` lists the transports"));
   if (absl::IsNotFound(plugin.status()))
     return absl::InvalidArgumentError(absl::StrCat("there is no transport '", name, "' to connect ranks with, but ",
                                                    namesOf(listTransports()), ": ", plugin.status().message(),

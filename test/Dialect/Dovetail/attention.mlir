@@ -40,7 +40,7 @@ func.func @other_heads(%q: tensor<2x2xf32>, %kv: tensor<3x4xf32>) {
 // -----
 
 func.func @shared_heads(%q: tensor<2x3xf32>, %kv: tensor<3x4xf32>) {
-  // expected-error @+2 {{heads of keys divide those of queries}}
+  // expected-error @+2 {{the number of heads of keys divides the number of heads of queries}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = dovetail.attention %q, %kv, %kv {scale = 1.0 : f32, heads = array<i64: 3, 2, 1, 1>, offsets = array<i64: 0, 0, 2>} : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
   return
@@ -76,7 +76,7 @@ func.func @keys(%q: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x4x6xf
 // -----
 
 func.func @batch(%q: tensor<2x3x4xf32>, %k: tensor<3x5x4xf32>, %v: tensor<2x5x6xf32>) {
-  // expected-error @+2 {{batches of keys and values are those of queries, or 1}}
+  // expected-error @+2 {{keys and values have as many batches as queries, or 1}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = dovetail.attention %q, %k, %v {scale = 1.0 : f32} : (tensor<2x3x4xf32>, tensor<3x5x4xf32>, tensor<2x5x6xf32>) -> tensor<2x3x6xf32>
   return
@@ -94,7 +94,7 @@ func.func @nothing(%q: tensor<3x4xf32>, %k: tensor<0x4xf32>, %v: tensor<0x6xf32>
 // -----
 
 func.func @mask(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>, %m: tensor<4x5xf32>) {
-  // expected-error @+2 {{their scores are no shape that the mask's broadcasts to}}
+  // expected-error @+2 {{the mask does not broadcast to the shape of the scores}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = dovetail.attention %q, %k, %v mask %m {scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>, tensor<4x5xf32>) -> tensor<3x6xf32>
   return
@@ -124,7 +124,7 @@ func.func @columns(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>
 
 dovetail.mesh @mesh = ["y" = 2]
 func.func @split_keys(%q: tensor<3x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x6xf32>) {
-  // expected-error @+1 {{splits loop 2, over which exchanges cannot combine what ranks compute: it is to be decomposed first}}
+  // expected-error @+1 {{splits loop 2, over which exchanges cannot combine results of ranks; decompose the operation first}}
   %0 = dovetail.attention %q, %k, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 5}]>, scale = 1.0 : f32} : (tensor<3x4xf32>, tensor<5x4xf32>, tensor<5x6xf32>) -> tensor<3x6xf32>
   return
 }

@@ -99,7 +99,7 @@ func.func @nothing(%data: tensor<0x3xf32>, %indices: tensor<5x1xi64>) -> tensor<
 // -----
 
 func.func @axis(%data: tensor<2x4xf32>, %indices: tensor<2x2xi64>, %updates: tensor<2x2xf32>) -> tensor<2x4xf32> {
-  // expected-error @+2 {{has axis 0, which is not one of 'tensor<2x4xf32>' behind the batch}}
+  // expected-error @+2 {{has axis 0, which is not one of 'tensor<2x4xf32>' after the batch dimensions}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = dovetail.tensor_scatter %data, %indices, %updates {axis = 0 : i64} : (tensor<2x4xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x4xf32>
   return %0 : tensor<2x4xf32>

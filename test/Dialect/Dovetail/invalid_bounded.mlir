@@ -40,7 +40,7 @@ func.func private @encoding(%x: tensor<8xf32, #dovetail.bounded<["n"], "y">>)
 // No operation takes what is bounded yet.
 
 func.func @operand(%x: tensor<4x8xf32, #dovetail.bounded<[_, "n"]>>) {
-  // expected-error@+1 {{'dovetail.relu' op has operand 0 of 'tensor<4x8xf32, #dovetail.bounded<[_, "n"]>>', dimension 1 of which is bounded by count "n": extents that are known only when a program runs are not supported yet}}
+  // expected-error@+1 {{'dovetail.relu' op has operand 0 of 'tensor<4x8xf32, #dovetail.bounded<[_, "n"]>>', dimension 1 of which is bounded by count "n"; extents that vary from run to run are not supported yet}}
   %0 = dovetail.relu %x : (tensor<4x8xf32, #dovetail.bounded<[_, "n"]>>) -> tensor<4x8xf32>
   return
 }

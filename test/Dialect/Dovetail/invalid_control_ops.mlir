@@ -1,7 +1,7 @@
 // RUN: dovetail-opt %s --split-input-file --verify-diagnostics
 
 func.func @shape(%x: tensor<4xf32>) -> tensor<5xf32> {
-  // expected-error@+1 {{gives 'tensor<5xf32>' of 'tensor<4xf32>': what a loop carries keeps its type}}
+  // expected-error@+1 {{gives 'tensor<5xf32>' of 'tensor<4xf32>': a loop-carried value keeps its type}}
   %0 = dovetail.carry %x {loop = 0 : i64, slot = 1 : i64} : (tensor<4xf32>) -> tensor<5xf32>
   return %0 : tensor<5xf32>
 }
@@ -9,7 +9,7 @@ func.func @shape(%x: tensor<4xf32>) -> tensor<5xf32> {
 // -----
 
 func.func @type(%x: tensor<4xf32>, %y: tensor<4xf16>) -> tensor<4xf32> {
-  // expected-error@+1 {{gives 'tensor<4xf32>' of 'tensor<4xf16>': what a loop carries keeps its type}}
+  // expected-error@+1 {{gives 'tensor<4xf32>' of 'tensor<4xf16>': a loop-carried value keeps its type}}
   %0 = dovetail.next %x, %y {loop = 0 : i64, slot = 1 : i64} : (tensor<4xf32>, tensor<4xf16>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -91,7 +91,7 @@ func.func @f(%x: tensor<3xi32>) {
 // -----
 
 func.func @f(%0: tensor<2xf32>) {
-  // expected-error@+1 {{takes the bits of 'f32' as those of 'i16', which differs in width}}
+  // expected-error@+1 {{takes the bits of 'f32' as bits of 'i16', which differs in width}}
   %r = dovetail.bit_cast %0 {to = i16} : (tensor<2xf32>) -> tensor<2xi16>
   return
 }

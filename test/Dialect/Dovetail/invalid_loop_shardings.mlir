@@ -91,7 +91,7 @@ func.func @whole(%x: tensor<4x6xf32>) {
 dovetail.mesh @mesh = ["y" = 2, "x" = 2]
 
 func.func @only_by_itself(%x: tensor<4x6xf32>) {
-  // expected-error@+1 {{splits loop 2, over which exchanges cannot combine what ranks compute: it is to be decomposed first}}
+  // expected-error@+1 {{splits loop 2, over which exchanges cannot combine results of ranks; decompose the operation first}}
   %0:3 = dovetail.moments %x {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"y" : 0, 2, 6}]>, axes = array<i64: 1>} : (tensor<4x6xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
   return
 }
@@ -134,7 +134,7 @@ func.func @not_partial(%x: !cut) {
 dovetail.mesh @mesh = ["y" = 2, "x" = 2]
 
 func.func @not_loops(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has dovetail.loops = 3 : i64, which is no #dovetail.loop_shardings}}
+  // expected-error@+1 {{has dovetail.loops = 3 : i64, which is not a #dovetail.loop_shardings}}
   %0 = dovetail.exp %x {dovetail.loops = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -143,7 +143,7 @@ func.func @not_loops(%x: tensor<4xf32>) {
 
 dovetail.mesh @mesh = ["y" = 2, "x" = 2]
 
-// expected-error@+1 {{has dovetail.loops, but is no operation with loops that can be split}}
+// expected-error@+1 {{has dovetail.loops, but is not an operation with loops that can be split}}
 func.func @function(%x: tensor<4xf32>) attributes {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} {
   return
 }

@@ -57,7 +57,7 @@ func.func @f(%x: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<3xi4>) {
-  // expected-error@+1 {{takes the bits of 'i4' as those of 'i8', which differs in width}}
+  // expected-error@+1 {{takes the bits of 'i4' as bits of 'i8', which differs in width}}
   %0 = dovetail.bit_cast %x {to = i8} : (tensor<3xi4>) -> tensor<3xi8>
   return
 }

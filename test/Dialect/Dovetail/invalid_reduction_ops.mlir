@@ -289,7 +289,7 @@ func.func @f(%0: tensor<2x3xf32>) {
 // -----
 
 func.func @f(%0: tensor<2x3xf32>) {
-  // expected-error@+2 {{has positions of type 'tensor<2x3xf32>', which are to be i64}}
+  // expected-error@+2 {{has positions of type 'tensor<2x3xf32>', which must be i64}}
   // expected-error@+1 {{failed to infer returned types}}
   %r:2 = dovetail.arg_reduce %0, %0 {kind = #dovetail.reduce_kind<max>, axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xi64>)
   return
@@ -298,7 +298,7 @@ func.func @f(%0: tensor<2x3xf32>) {
 // -----
 
 func.func @f(%0: tensor<2x3xf32>, %1: tensor<2x4xf32>) {
-  // expected-error@+2 {{combines 'tensor<2x3xf32>' and 'tensor<2x4xf32>', which are to have one shape}}
+  // expected-error@+2 {{combines 'tensor<2x3xf32>' and 'tensor<2x4xf32>', which must have one shape}}
   // expected-error@+1 {{failed to infer returned types}}
   %r:3 = dovetail.moments %0, %1, %0 {axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
   return

@@ -70,7 +70,7 @@ func.func @rank(%image: tensor<1x2x5x5xf32>, %grid: tensor<1x3x3x3xf32>) -> tens
 // -----
 
 func.func @integers(%image: tensor<1x2x5xi32>, %grid: tensor<1x3x1xf32>) -> tensor<1x2x3xi32> {
-  // expected-error @+2 {{interpolates elements of 'tensor<1x2x5xi32>', which are no floats}}
+  // expected-error @+2 {{interpolates elements of 'tensor<1x2x5xi32>', which are not floats}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = dovetail.grid_sample %image, %grid {mode = #dovetail.resize_mode<linear>, padding = #dovetail.pad_mode<constant>} : (tensor<1x2x5xi32>, tensor<1x3x1xf32>) -> tensor<1x2x3xi32>
   return %0 : tensor<1x2x3xi32>

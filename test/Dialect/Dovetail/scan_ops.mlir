@@ -71,7 +71,7 @@ func.func @owner(%x: tensor<5xf32>) -> tensor<5xf32> {
 dovetail.mesh @mesh = ["y" = 2]
 
 func.func @cut(%x: tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>>) -> tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>> {
-  // expected-error @+1 {{runs piece [0, 3) of loop 0, but what accumulates along it does not begin anew there}}
+  // expected-error @+1 {{runs piece [0, 3) of loop 0, but the accumulation along it does not restart there}}
   %0 = dovetail.scan %x {axis = 0 : i64, kind = #dovetail.reduce_kind<sum>, restarts = array<i64: 2>, dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 3, 5}]>} : (tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>>) -> tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>>
   return %0 : tensor<5xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 5}]>>
 }

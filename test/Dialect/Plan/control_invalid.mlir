@@ -60,7 +60,7 @@ plan.program @prologue mesh @mesh target "cpu" {
 // -----
 
 func.func @types(%a: tensor<4xf32>, %b: tensor<5xf32>) {
-  // expected-error@+1 {{makes 'tensor<4xf32>' of 'tensor<5xf32>': what a loop carries is split alike in each iteration}}
+  // expected-error@+1 {{makes 'tensor<4xf32>' of 'tensor<5xf32>': a loop-carried value is split alike in each iteration}}
   plan.end_loop %a becomes %b : tensor<4xf32> becomes tensor<5xf32>
   return
 }

@@ -65,7 +65,7 @@ func.func @prologue(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @view(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{has plan.view, but is no reshard}}
+  // expected-error@+1 {{has plan.view, but is not a reshard}}
   %0 = dovetail.neg %x {plan.view} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -140,7 +140,7 @@ func.func @members(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @epilogue(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // expected-error@+1 {{has dovetail.exp, which is no step of an epilogue}}
+  // expected-error@+1 {{has dovetail.exp, which is not a step of an epilogue}}
   %0 = plan.group(%a = %x, %b = %x) by "onednn" : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
     %1 = dovetail.matmul %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %2 = dovetail.exp %1 : (tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -154,7 +154,7 @@ func.func @epilogue(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // A call stores what it computes once.
 
 func.func @twice(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // expected-error@+1 {{has dovetail.add, which is no step of an epilogue}}
+  // expected-error@+1 {{has dovetail.add, which is not a step of an epilogue}}
   %0 = plan.group(%a = %x, %b = %x) by "onednn" : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
     %1 = dovetail.matmul %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %2 = dovetail.add %1, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -269,7 +269,7 @@ plan.program @main mesh @mesh target "cpu" {
   %b = plan.buffer arena tensor<4xf32> <[0]>
   %x = plan.view %a : !plan.ref<tensor<4xf32>>
   %y = plan.view %b : !plan.ref<tensor<4xf32>>
-  // expected-error@+1 {{lists loops that differ from those of @k, [4]}}
+  // expected-error@+1 {{lists loops that differ from the loops of @k, [4]}}
   plan.launch @k(%x) -> (%y) loops [5] : (!plan.ref<tensor<4xf32>>) -> (!plan.ref<tensor<4xf32>>)
 }
 
@@ -483,7 +483,7 @@ plan.program @main mesh @mesh target "cpu" {
 
 plan.kernel @k(%x: tensor<4x9000xf32>) layouts [<[0, 1], [4, 9000]>] -> [<[0, 1], [4, 9000]>] {
   %0 = dovetail.neg %x : (tensor<4x9000xf32>) -> tensor<4x9000xf32>
-  // expected-error@+1 {{divides what is no reduction}}
+  // expected-error@+1 {{divides a value that is not a reduction}}
   %1 = plan.parts %0 {dim = 1} : tensor<4x9000xf32> -> tensor<4x9000xf32>
   plan.yield %1 : tensor<4x9000xf32>
 }
@@ -538,7 +538,7 @@ plan.program @main mesh @mesh target "cpu" {
 
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
-  // expected-error@+1 {{order [0, 1] with blocks of 4 in dimension 2 has blocks of a dimension that there is not}}
+  // expected-error@+1 {{order [0, 1] with blocks of 4 in dimension 2 has blocks of a dimension that does not exist}}
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1], block 2 by 4>
 }
 
@@ -596,7 +596,7 @@ dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
   %0 = plan.buffer arena tensor<4x40xf32> <[0, 1], block 1 by 8>
   %x = plan.view %0 : !x
-  // expected-error@+1 {{"x" is in blocks; what the user gives has none}}
+  // expected-error@+1 {{"x" is in blocks, but tensors of users have none}}
   plan.input "x" %x : !x
 }
 
@@ -629,7 +629,7 @@ plan.program @scan mesh @mesh target "cpu" {
   %1 = plan.buffer arena tensor<8xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}]>> <[0]>
   %x = plan.view %0 : !plan.ref<tensor<8xf32>>
   %y = plan.view %1 : !y
-  // expected-error@+1 {{runs piece [0, 4) of loop 0, but what accumulates along it does not begin anew there}}
+  // expected-error@+1 {{runs piece [0, 4) of loop 0, but the accumulation along it does not restart there}}
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : 0, 4, 8}>] : (!plan.ref<tensor<8xf32>>) -> (!y)
 }
 
@@ -887,7 +887,7 @@ plan.kernel @copy(%x: tensor<8xf32>, %n: tensor<i64>) layouts [<[0], [8]>, <[], 
 
 // -----
 
-// expected-error@+1 {{'plan.kernel' op ends dimension 0 at argument 0, which is no count, tensor<i64>}}
+// expected-error@+1 {{'plan.kernel' op ends dimension 0 at argument 0, which is not a count, tensor<i64>}}
 plan.kernel @copy(%x: tensor<8xf32>, %n: tensor<i64>) layouts [<[0], [8]>, <[], []>] -> [<[0], [8]>]
     attributes {counts = array<i64: 0>} {
   %0 = dovetail.neg %x : (tensor<8xf32>) -> tensor<8xf32>
@@ -924,7 +924,7 @@ plan.program @sent mesh @mesh target "cpu" {
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (4, 5)}>] : (!x) -> (!y)
   %event = plan.exchange %y -> %halo : !y -> !halo
   plan.wait complete(%event) read(%event)
-  // expected-error@+1 {{writes what an exchange between it and other parts of the same step sends or brings}}
+  // expected-error@+1 {{writes elements that an exchange between the parts of its step sends or receives}}
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (5, 8)}>] : (!x) -> (!y)
 }
 
@@ -949,7 +949,7 @@ plan.program @elsewhere mesh @mesh target "cpu" {
   %halo = plan.view %2 : !halo
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (3, 4), (4, 5)}>] : (!x) -> (!y)
   %event = plan.exchange %y -> %halo : !y -> !halo
-  // expected-error@+1 {{writes what an exchange between it and other parts of the same step sends or brings}}
+  // expected-error@+1 {{writes elements that an exchange between the parts of its step sends or receives}}
   plan.launch @k(%x) -> (%y) loops [8 by <{"y" : (0, 3), (5, 8)}>] : (!x) -> (!y)
 }
 
@@ -1044,7 +1044,7 @@ plan.program @main mesh @mesh target "cuda" {
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
-  // expected-error@+1 {{splits loop 1, which belongs to what it transforms}}
+  // expected-error@+1 {{splits loop 1, which it transforms}}
   plan.transform %x -> %y loops [4, 8 by <{"y" : 0, 4, 8}>, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
 }
 
@@ -1056,7 +1056,7 @@ plan.program @main mesh @mesh target "cuda" {
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
-  // expected-error@+1 {{splits loop 3, which belongs to what it transforms}}
+  // expected-error@+1 {{splits loop 3, which it transforms}}
   plan.transform %x -> %y loops [4, 8, 2, 8 by <{"y" : 0, 4, 8}>, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf32>> -> !plan.ref<tensor<4x8x2xf32>>
 }
 

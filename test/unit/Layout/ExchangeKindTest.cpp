@@ -194,7 +194,8 @@ TEST(ExchangeKind, OtherPartsOfManyRanksArePacked) {
   EXPECT_EQ(kindOf({0, 5, 9, 13, 16}, 1 << 20), ExchangeKind::PackedGather);
   EXPECT_EQ(kindOf({0, 6, 9, 13, 16}, 1 << 20), ExchangeKind::Messages);
   EXPECT_EQ(CollectiveGroup({{0, 1}, {Box{{0, 3}, {0, 2}}, Box{{3, 8}, {0, 2}}}}).largestVolume(), 10);
-  // Each element once: neither windows that overlap nor halos of who lies outside of the group.
+  // Each element once: neither windows that overlap nor several ranks compute the halos of who lies outside of the
+  // group.
   Sharding windows = columns;
   windows.dims[1].pieces = {{0, 4}, {3, 6}, {6, 9}, {9, 12}};
   EXPECT_EQ((Case{meshOf({4}), {12, 12}, windows, all}.kind()), ExchangeKind::Messages);
@@ -214,8 +215,10 @@ TEST(ExchangeKind, WhatDoesNotFitIsExplained) {
     EXPECT_FALSE((Case{meshOf({2}), {8}, from, to}.place().fits(kind, &reason)));
     return reason;
   };
-  EXPECT_EQ(why(cut, all, ExchangeKind::AllReduce), "the exchange is no all-reduce: nothing is combined");
-  EXPECT_EQ(why(sum, all, ExchangeKind::AllGather), "the exchange is no all-gather: contributions are combined");
+  EXPECT_EQ(why(cut, all, ExchangeKind::AllReduce),
+            "the exchange is not of kind all-reduce: the exchange combines no elements");
+  EXPECT_EQ(why(sum, all, ExchangeKind::AllGather),
+            "the exchange is not of kind all-gather: contributions are combined");
   EXPECT_THAT(why(all, cut, ExchangeKind::AllGather), HasSubstr("no pieces are collected"));
   EXPECT_THAT(why(sum, cut, ExchangeKind::AllReduce), HasSubstr("another box is needed on rank 1"));
   EXPECT_THAT(why(sum, all, ExchangeKind::ReduceScatter), HasSubstr("parts do not follow each other in memory"));
@@ -223,9 +226,8 @@ TEST(ExchangeKind, WhatDoesNotFitIsExplained) {
               HasSubstr("parts differ in size on rank 1"));
   Sharding windows = cut;
   windows.dims[0].pieces = {{0, 5}, {4, 8}};
-  EXPECT_EQ(
-      why(windows, all, ExchangeKind::PackedGather),
-      "the exchange is no packed all-gather: pieces of dimension 0 are not all that is needed, each element once");
+  EXPECT_EQ(why(windows, all, ExchangeKind::PackedGather), "the exchange is not of kind packed all-gather: pieces of "
+                                                           "dimension 0 are not all that is needed, each element once");
   EXPECT_THAT(why(sum, all, ExchangeKind::PackedGather), HasSubstr("contributions are combined"));
   EXPECT_TRUE((Case{meshOf({2}), {8}, split(1, 0, {0}, {0, 3, 8}), all}.place().fits(ExchangeKind::PackedGather)));
   EXPECT_TRUE((Case{meshOf({2}), {8}, sum, cut}.place().fits(ExchangeKind::Messages)));

@@ -69,8 +69,8 @@ TEST(MemoryFormat, NamesAndMistakes) {
   EXPECT_EQ(mistake({{}}, 0), "");
   for (const std::vector<int> &order : {std::vector<int>{0}, {0, 0}, {0, 2}, {0, -1}, {0, 1, 1}})
     EXPECT_EQ(mistake({order}, 2), "is not a permutation of the dimensions");
-  EXPECT_EQ(mistake({{0, 1}, 2, 4}, 2), "has blocks of a dimension that there is not");
-  EXPECT_EQ(mistake({{0, 1}, -2, 1}, 2), "has blocks of a dimension that there is not");
+  EXPECT_EQ(mistake({{0, 1}, 2, 4}, 2), "has blocks of a dimension that does not exist");
+  EXPECT_EQ(mistake({{0, 1}, -2, 1}, 2), "has blocks of a dimension that does not exist");
   for (int64_t block : {-4, 0, 1, 1025})
     EXPECT_EQ(mistake({{0, 1}, 0, block}, 2), "has blocks of an impossible size");
   EXPECT_EQ(mistake({{0, 1}, -1, 4}, 2), "has blocks of an impossible size");

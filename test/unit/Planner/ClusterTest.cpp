@@ -181,44 +181,44 @@ TEST(Cluster, WhatIsLeftOfRowsGoesOneByOne) {
 }
 
 TEST(Cluster, WhatIsNoJsonIsRefused) {
-  EXPECT_THAT(refusalOf(""), HasSubstr("'cluster.json': this is no JSON: "));
+  EXPECT_THAT(refusalOf(""), HasSubstr("'cluster.json': the file is not JSON: "));
   EXPECT_THAT(refusalOf("{\"devices\": {\n]"), HasSubstr("line 2"));
-  EXPECT_THAT(refusalOf("\xff"), HasSubstr("this is no JSON"));
-  EXPECT_THAT(refusalOf(std::string(100000, '[')), HasSubstr("this is no JSON"));
-  EXPECT_THAT(refusalOf(R"({"devices": {"gpu": {"base": "h100", "step": 1e999}}})"), HasSubstr("this is no JSON"));
+  EXPECT_THAT(refusalOf("\xff"), HasSubstr("the file is not JSON"));
+  EXPECT_THAT(refusalOf(std::string(100000, '[')), HasSubstr("the file is not JSON"));
+  EXPECT_THAT(refusalOf(R"({"devices": {"gpu": {"base": "h100", "step": 1e999}}})"), HasSubstr("the file is not JSON"));
 }
 
 TEST(Cluster, WrongKeysAreNamed) {
   EXPECT_EQ(refusalOf("[]"),
             "'cluster.json': expected an object with the keys name, devices, ranks, repeat, links, not []");
   EXPECT_EQ(refusalOf(R"({"device": {}})"),
-            "'cluster.json': there is no key \"device\"; there are name, devices, ranks, repeat, links");
-  EXPECT_THAT(refusalOf(R"({"devices": {}})"), HasSubstr("devices: expected an object with devices by name"));
-  EXPECT_THAT(refusalOfDevice(R"("speed": 1)"), HasSubstr("devices.gpu: there is no key \"speed\"; there are base, "));
+            "'cluster.json': unknown key \"device\"; the keys are name, devices, ranks, repeat, links");
+  EXPECT_THAT(refusalOf(R"({"devices": {}})"), HasSubstr("devices: expected an object with names and devices"));
+  EXPECT_THAT(refusalOfDevice(R"("speed": 1)"), HasSubstr("devices.gpu: unknown key \"speed\"; the keys are base, "));
   EXPECT_THAT(refusalOf(R"({"devices": {"gpu": {"base": "tpu"}}})"),
-              HasSubstr("devices.gpu.base: there is no built-in device \"tpu\"; there are cpu, a100"));
+              HasSubstr("devices.gpu.base: unknown built-in device \"tpu\"; the devices are cpu, a100"));
   EXPECT_THAT(refusalOf(R"({"devices": {"gpu": {"base": 3}}})"), HasSubstr("devices.gpu.base: expected a name"));
   EXPECT_EQ(refusalOf(R"({"devices": {"gpu": {"memory": 1}}})"),
             "'cluster.json': devices.gpu: 'step' is missing; write for example 1e-5 or \"10us\"");
 }
 
 TEST(Cluster, WrongNumbersAreNamed) {
-  EXPECT_EQ(refusalOfDevice(R"("memory": "80Gb")"), "'cluster.json': devices.gpu.memory: \"80Gb\" is no number of "
+  EXPECT_EQ(refusalOfDevice(R"("memory": "80Gb")"), "'cluster.json': devices.gpu.memory: \"80Gb\" is not a number of "
                                                     "bytes; write for example 85899345920 or \"80GiB\"");
   for (const char *wrong : {"\"\"", "\"GiB\"", "\"iB\"", "\"1i\"", "\"-1GiB\"", "\"1..GiB\"", "-1", "null", "[1]",
                             "true", "\"1 GiB/s\"", "\"1GKB\""})
     EXPECT_THAT(refusalOfDevice("\"memory\": " + std::string(wrong)), HasSubstr("devices.gpu.memory: ")) << wrong;
-  EXPECT_THAT(refusalOfDevice(R"("memory": 1e30)"), HasSubstr("devices.gpu.memory: 1e+30 is more than there can be"));
+  EXPECT_THAT(refusalOfDevice(R"("memory": 1e30)"), HasSubstr("devices.gpu.memory: 1e+30 is too large"));
   // Sums and quotients of what is read are finite.
-  EXPECT_THAT(refusalOfDevice(R"("step": 1e300)"), HasSubstr("devices.gpu.step: 1e+300 is more than there can be"));
-  EXPECT_THAT(refusalOfDevice(R"("bytes": 1e-300)"), HasSubstr("devices.gpu.bytes: 1e-300 is less than there can be"));
-  EXPECT_THAT(refusalOfDevice(R"("operations": 1e300)"), HasSubstr("devices.gpu.operations: 1e+300 is more than"));
-  EXPECT_THAT(refusalOfDevice(R"("half_rows": 1e300)"), HasSubstr("devices.gpu.half_rows: 1e+300 is more than"));
-  EXPECT_THAT(refusalOfDevice(R"("serial_share": 1.5)"), HasSubstr("devices.gpu.serial_share: 1.5 is more than"));
-  EXPECT_THAT(refusalOfDevice(R"("near_cache": "1MiB")"), HasSubstr("devices.gpu.near_bytes: there is a cache"));
-  EXPECT_THAT(refusalOfDevice(R"("bytes": 0)"), HasSubstr("devices.gpu.bytes: 0 is no positive number"));
+  EXPECT_THAT(refusalOfDevice(R"("step": 1e300)"), HasSubstr("devices.gpu.step: 1e+300 is too large"));
+  EXPECT_THAT(refusalOfDevice(R"("bytes": 1e-300)"), HasSubstr("devices.gpu.bytes: 1e-300 is too small"));
+  EXPECT_THAT(refusalOfDevice(R"("operations": 1e300)"), HasSubstr("devices.gpu.operations: 1e+300 is too large"));
+  EXPECT_THAT(refusalOfDevice(R"("half_rows": 1e300)"), HasSubstr("devices.gpu.half_rows: 1e+300 is too large"));
+  EXPECT_THAT(refusalOfDevice(R"("serial_share": 1.5)"), HasSubstr("devices.gpu.serial_share: 1.5 is too large"));
+  EXPECT_THAT(refusalOfDevice(R"("near_cache": "1MiB")"), HasSubstr("devices.gpu.near_bytes: the speed of the cache"));
+  EXPECT_THAT(refusalOfDevice(R"("bytes": 0)"), HasSubstr("devices.gpu.bytes: 0 is not a positive number"));
   EXPECT_THAT(refusalOfDevice(R"("bytes": "3TB")"), HasSubstr("3e11 or \"300GB/s\""));
-  EXPECT_THAT(refusalOfDevice(R"("step": "5m")"), HasSubstr("devices.gpu.step: \"5m\" is no number of seconds"));
+  EXPECT_THAT(refusalOfDevice(R"("step": "5m")"), HasSubstr("devices.gpu.step: \"5m\" is not a number of seconds"));
   EXPECT_THAT(refusalOfDevice(R"("half_rows": "5s")"), HasSubstr("devices.gpu.half_rows: "));
 }
 
@@ -232,7 +232,7 @@ TEST(Cluster, WrongRanksAreNamed) {
   EXPECT_THAT(refusalOfRanks("[]"), HasSubstr("ranks: expected the devices of ranks"));
   EXPECT_THAT(refusalOfRanks(R"(["a", "b"])"), HasSubstr("ranks[1]: 'devices' has no \"b\"; it has a, h"));
   EXPECT_THAT(refusalOfRanks(R"([{"count": 2}])"), HasSubstr("ranks[0].device: expected a name"));
-  EXPECT_THAT(refusalOfRanks(R"([{"device": "a", "number": 2}])"), HasSubstr("ranks[0]: there is no key \"number\""));
+  EXPECT_THAT(refusalOfRanks(R"([{"device": "a", "number": 2}])"), HasSubstr("ranks[0]: unknown key \"number\""));
   for (const char *wrong : {"0", "-1", "1.5", "\"2\"", "65537", "18446744073709551615"})
     EXPECT_THAT(refusalOfRanks(R"([{"device": "a", "count": )" + std::string(wrong) + "}]"),
                 HasSubstr("ranks[0].count: "))
@@ -252,9 +252,9 @@ TEST(Cluster, WrongLinksAreNamed) {
   EXPECT_THAT(refusalOfLinks("[" + group("8") + "]"), HasSubstr("links[0].group: the last link connects all ranks"));
   EXPECT_THAT(refusalOfLinks("[" + all + ", " + all + "]"), HasSubstr("links[0].group: the size of the groups"));
   EXPECT_THAT(refusalOfLinks("[" + group("8") + ", " + group("8") + ", " + all + "]"),
-              HasSubstr("links[1].group: 8 is no more than the groups of the link before, 8"));
+              HasSubstr("links[1].group: 8 is not larger than the groups of the link before, 8"));
   EXPECT_THAT(refusalOfLinks("[" + group("4") + ", " + group("6") + ", " + all + "]"),
-              HasSubstr("links[1].group: 6 is no multiple"));
+              HasSubstr("links[1].group: 6 is not a multiple"));
   EXPECT_THAT(
       refusalOf(R"({"devices": {"d": {"step": 0, "products_32": 1, "products_16": 1, "products_tf32": 0, "half_rows": 0,
       "half_columns": 0, "half_depth": 0, "column_step": 1, "depthwise": 1, "half_taps": 0, "operations": 1, "row_step": 1, "bytes": 1, "cached_bytes": 1, "cache": 0, "near_bytes": 0,

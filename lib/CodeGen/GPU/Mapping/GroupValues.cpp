@@ -100,7 +100,7 @@ Value GroupMapping::emitPart(plan::PartsOp op, ArrayRef<Value> index) {
   auto reduction = cast<OpResult>(op.getReduction());
   const Values *values = emitShared(cast<DefinitionOpInterface>(reduction.getOwner()), at, Part{number, op.getCount()});
   if (!values) {
-    op.emitOpError("can only be what a kernel yields");
+    op.emitOpError("can only be yielded by a kernel");
     failed = true;
     return elements.zero(type);
   }

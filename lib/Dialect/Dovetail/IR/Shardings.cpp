@@ -56,7 +56,7 @@ LogicalResult dovetail::verifyExtents(Operation *op, const Twine &what, Type typ
       llvm::find_if(bounds.getCounts(), [](StringAttr count) { return !count.empty(); }) - bounds.getCounts().begin();
   return op->emitOpError("has ") << what << " of " << type << ", dimension " << dim << " of which is bounded by count "
                                  << bounds.getCounts()[dim]
-                                 << ": extents that are known only when a program runs are not supported yet";
+                                 << "; extents that vary from run to run are not supported yet";
 }
 
 /// Checks one type of `op`, apart from its extents.
@@ -95,7 +95,7 @@ static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops,
       for (unsigned i = 0; i < sharding.getNumPieces(); ++i)
         if (!isBetweenRestarts(*op.getDefinition().scan, sharding.getPiece(i)))
           return op.emitOpError("runs piece ") << sharding.getPiece(i).str() << " of loop " << index
-                                               << ", but what accumulates along it does not begin anew there";
+                                               << ", but the accumulation along it does not restart there";
       [[fallthrough]];
     case LoopKind::Parallel:
       if (!sharding.covers(loop.extent))
@@ -106,7 +106,7 @@ static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops,
     case LoopKind::Reduction:
       if (!loop.reduction)
         return op.emitOpError("splits loop ")
-               << index << ", over which exchanges cannot combine what ranks compute: it is to be decomposed first";
+               << index << ", over which exchanges cannot combine results of ranks; decompose the operation first";
       if (!sharding.coversOnce(loop.extent))
         return op.emitOpError("splits loop ")
                << index << " into " << sharding << ", which does not cover it exactly once, but it is a reduction";
@@ -147,7 +147,8 @@ static LogicalResult verifyLoopShardings(Operation *op) {
     return success();
   auto shardings = dyn_cast<LoopShardingsAttr>(attribute);
   if (!shardings)
-    return op->emitOpError("has ") << kLoopsAttrName << " = " << attribute << ", which is no #dovetail.loop_shardings";
+    return op->emitOpError("has ") << kLoopsAttrName << " = " << attribute
+                                   << ", which is not a #dovetail.loop_shardings";
   FailureOr<layout::Mesh> mesh = getMesh(op, "loops", shardings.getMesh());
   if (failed(mesh) || failed(verifyPieces(op, "loops", " in loop ", shardings.getMesh(), *mesh, shardings.getLoops())))
     return failure();
@@ -175,6 +176,6 @@ LogicalResult dovetail::verifyShardings(Operation *op) {
 
 LogicalResult DovetailDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kLoopsAttrName && !isa<DefinitionOpInterface>(op))
-    return op->emitOpError("has ") << kLoopsAttrName << ", but is no operation with loops that can be split";
+    return op->emitOpError("has ") << kLoopsAttrName << ", but is not an operation with loops that can be split";
   return success();
 }

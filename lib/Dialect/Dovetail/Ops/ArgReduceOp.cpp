@@ -33,7 +33,7 @@ LogicalResult ArgReduceOp::inferReturnTypes(MLIRContext *context, std::optional<
   for (Value input : adaptor.getInputs().drop_front())
     if (getElementTypeOrSelf(input.getType()) != position)
       return emitOptionalError(location, "'", name, "' op has positions of type ", input.getType(),
-                               ", which are to be i64");
+                               ", which must be i64");
   types.push_back(RankedTensorType::get(*shape, getElementTypeOrSelf(adaptor.getInputs().front().getType())));
   types.push_back(RankedTensorType::get(*shape, position));
   return success();

@@ -57,7 +57,7 @@ static LogicalResult checkMask(Value mask, ArrayRef<int64_t> scores,
   if (mask &&
       (!OpTrait::util::getBroadcastedShape(scores, cast<RankedTensorType>(mask.getType()).getShape(), broadcast) ||
        ArrayRef<int64_t>(broadcast) != scores))
-    return fail("their scores are no shape that the mask's broadcasts to");
+    return fail("the mask does not broadcast to the shape of the scores");
   return success();
 }
 
@@ -70,7 +70,8 @@ static FailureOr<SmallVector<int64_t>> inferHeads(AttentionOp::Adaptor adaptor,
   auto [all, shared] = std::pair((*given)[0], (*given)[1]);
   constexpr int64_t most = int64_t(1) << 31;
   if (llvm::any_of(*given, [](int64_t number) { return number < 1 || number >= most; }) || all % shared != 0)
-    return fail("numbers of heads and their sizes are positive, and heads of keys divide those of queries");
+    return fail("numbers of heads and their sizes are positive, and the number of heads of keys divides the number of "
+                "heads of queries");
   Heads heads(*given, *offsets);
   const int64_t counts[] = {heads.queries, heads.keys, heads.keys}, sizes[] = {heads.depth, heads.depth, heads.columns};
   std::optional<SmallVector<int64_t>> batch;
@@ -91,7 +92,7 @@ static FailureOr<SmallVector<int64_t>> inferHeads(AttentionOp::Adaptor adaptor,
     if (own.size() != batch->size() || llvm::any_of(llvm::zip(own, *batch), [](auto pair) {
           return std::get<0>(pair) != 1 && std::get<0>(pair) != std::get<1>(pair);
         }))
-      return fail("batches of keys and values are those of queries, or 1");
+      return fail("keys and values have as many batches as queries, or 1");
   }
   if (rows[1] != rows[2])
     return fail("there are not as many keys as values");
@@ -130,7 +131,7 @@ FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> locat
   for (RankedTensorType type : {key, value})
     for (int64_t dim = 0; dim < rank - 2; ++dim)
       if (type.getDimSize(dim) != 1 && type.getDimSize(dim) != query.getDimSize(dim))
-        return fail("batches of keys and values are those of queries, or 1");
+        return fail("keys and values have as many batches as queries, or 1");
   if (key.getDimSize(rank - 1) != query.getDimSize(rank - 1))
     return fail("queries and keys differ in depth");
   if (key.getDimSize(rank - 2) != value.getDimSize(rank - 2))

@@ -30,7 +30,7 @@ template <typename OpT> static LogicalResult verifyCarried(OpT op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   for (Value operand : op->getOperands())
     if (!equalUpToSharding(operand.getType(), type))
-      return op.emitOpError("gives ") << type << " of " << operand.getType() << ": what a loop carries keeps its type";
+      return op.emitOpError("gives ") << type << " of " << operand.getType() << ": a loop-carried value keeps its type";
   if (op.getSlot() == 0 && (type.getRank() != 0 || !type.getElementType().isInteger(1)))
     return op.emitOpError("is of value 0, the condition, but has type ") << type;
   return success();

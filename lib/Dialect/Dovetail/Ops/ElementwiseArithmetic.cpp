@@ -28,7 +28,7 @@ LogicalResult BitCastOp::verify() {
   Type from = getOperand().getType().getElementType();
   if (getStoredWidth(from) == getStoredWidth(getTo()))
     return success();
-  return emitOpError("takes the bits of ") << from << " as those of " << getTo() << ", which differs in width";
+  return emitOpError("takes the bits of ") << from << " as bits of " << getTo() << ", which differs in width";
 }
 
 Value BitCastOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {

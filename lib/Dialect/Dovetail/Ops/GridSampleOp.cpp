@@ -39,7 +39,7 @@ FailureOr<RankedTensorType> GridSampleOp::inferType(std::optional<Location> loca
     return emitOptionalError(location, "'", name, "' op cannot pad by wrapping around");
   int64_t terms = adaptor.getMode() == ResizeMode::Nearest ? 1 : adaptor.getMode() == ResizeMode::Linear ? 2 : 4;
   if (terms > 1 && !isa<FloatType>(image.getElementType()))
-    return emitOptionalError(location, "'", name, "' op interpolates elements of ", image, ", which are no floats");
+    return emitOptionalError(location, "'", name, "' op interpolates elements of ", image, ", which are not floats");
   for (int64_t dim = 1, each = terms; dim < rank; ++dim)
     if ((terms *= each) > maxTerms)
       return emitOptionalError(location, "'", name, "' op interpolates more than ", maxTerms, " elements of ", image,

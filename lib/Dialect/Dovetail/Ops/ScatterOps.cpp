@@ -159,7 +159,7 @@ FailureOr<RankedTensorType> TensorScatterOp::inferType(std::optional<Location> l
   auto axis = static_cast<int64_t>(adaptor.getAxis());
   if (axis < 1 || axis >= data.getRank())
     return emitOptionalError(location, "'", getOperationName(), "' op has axis ", axis, ", which is not one of ", data,
-                             " behind the batch");
+                             " after the batch dimensions");
   bool fits = updates.getRank() == data.getRank() && indices.getRank() == 2 &&
               indices.getDimSize(0) == data.getDimSize(0) && indices.getDimSize(1) == updates.getDimSize(axis);
   for (int64_t dim = 0; fits && dim < data.getRank(); ++dim)

@@ -30,7 +30,7 @@ FailureOr<SmallVector<int64_t>> dovetail::inferTupleShape(std::optional<Location
   for (Value other : inputs.drop_front())
     if (cast<RankedTensorType>(other.getType()).getShape() != input.getShape())
       return emitOptionalError(location, "'", name, "' op combines ", input, " and ", other.getType(),
-                               ", which are to have one shape");
+                               ", which must have one shape");
   if (failed(verifyAxes(location, name, axes, input.getRank())))
     return failure();
   if (restarts && (restarts.size() != axes.size() || inputs.size() != 1))

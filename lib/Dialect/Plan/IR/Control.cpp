@@ -24,7 +24,7 @@ LogicalResult EndLoopOp::verify() {
   for (auto [carried, next] : llvm::zip_equal(getCarried(), getNext()))
     if (carried.getType() != next.getType())
       return emitOpError("makes ") << carried.getType() << " of " << next.getType()
-                                   << ": what a loop carries is split alike in each iteration";
+                                   << ": a loop-carried value is split alike in each iteration";
   return success();
 }
 

@@ -90,7 +90,7 @@ static StorageOp getStorage(Value value) {
 
 static LogicalResult verifyView(Operation *op) {
   if (!isa<ReshardOp>(op))
-    return op->emitOpError("has ") << kViewAttrName << ", but is no reshard";
+    return op->emitOpError("has ") << kViewAttrName << ", but is not a reshard";
   StorageOp storage = getStorage(op->getResult(0));
   if (!storage || storage != getStorage(op->getOperand(0)))
     return op->emitOpError("is a view, but its operand does not lie in the memory of its result");
@@ -118,6 +118,6 @@ LogicalResult PlanDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
     return op->emitOpError("has an attribute ") << attribute.getName() << ", which the plan dialect does not have";
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
-    return op->emitOpError("has an argument with ") << kFormatAttrName << ", but is no function";
+    return op->emitOpError("has an argument with ") << kFormatAttrName << ", but is not a function";
   return verifyFormat(op, "argument " + Twine(argument), attribute.getValue(), function.getArgumentTypes()[argument]);
 }

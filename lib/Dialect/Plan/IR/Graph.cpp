@@ -84,7 +84,7 @@ static LogicalResult verifyCall(GroupOp group) {
       Value value = previous->getResult(0), tensor;
       if (!value.hasOneUse() || value.use_begin()->getOwner() != &op || op.getResult(0).getType() != value.getType() ||
           !getPostOp(*value.use_begin(), tensor))
-        return group.emitOpError("has ") << op.getName() << ", which is no step of an epilogue";
+        return group.emitOpError("has ") << op.getName() << ", which is not a step of an epilogue";
     }
     previous = &op;
   }

@@ -184,7 +184,7 @@ LogicalResult PartsOp::verify() {
   auto type = cast<RankedTensorType>(getReduction().getType());
   auto reduction = getReduction().getDefiningOp<DefinitionOpInterface>();
   if (!reduction || !reduction.isReduction())
-    return emitOpError("divides what is no reduction");
+    return emitOpError("divides a value that is not a reduction");
   if (static_cast<int64_t>(getDim()) < 0 || static_cast<int64_t>(getDim()) >= type.getRank() ||
       type.getDimSize(getDim()) != 1)
     return emitOpError("numbers parts by dimension ")
@@ -251,7 +251,8 @@ LogicalResult KernelOp::verifyRegions() {
     if (*number >= getArguments().size() || yield.getValues().size() != 1 || getLayout(*number) != getResultLayout(0) ||
         !mayWriteOver(*getBlock(), getArguments()[*number]))
       return emitOpError("cannot have its result in the memory of argument ")
-             << *number << ", which is to be of the same layout, and what the result writes over, or reads in place";
+             << *number
+             << "; that argument must have the same layout, and the result must overwrite it or read it in place";
   ArrayRef<int64_t> counts = getCounts().value_or(ArrayRef<int64_t>());
   if (getCounts() && counts.size() != getShape().size())
     return emitOpError("has results of ") << getShape().size() << " dimensions, but counts for " << counts.size();
@@ -260,7 +261,8 @@ LogicalResult KernelOp::verifyRegions() {
       continue;
     if (argument < 0 || argument >= static_cast<int64_t>(getArguments().size()) ||
         getArguments()[argument].getType() != RankedTensorType::get({}, IntegerType::get(getContext(), 64)))
-      return emitOpError("ends dimension ") << dim << " at argument " << argument << ", which is no count, tensor<i64>";
+      return emitOpError("ends dimension ")
+             << dim << " at argument " << argument << ", which is not a count, tensor<i64>";
     if (getInPlace())
       return emitOpError("ends dimension ") << dim << " at a count, but has its result in the memory of an argument";
   }

@@ -149,7 +149,7 @@ LogicalResult PartList::verify() {
   for (auto [exchange, before] : exchanges)
     for (StepOpInterface part : ArrayRef(parts).drop_front(before))
       if (!leavesWrites(exchange, part, mesh))
-        return part->emitOpError("writes what an exchange between it and other parts of the same step sends or brings");
+        return part->emitOpError("writes elements that an exchange between the parts of its step sends or receives");
   return success();
 }
 

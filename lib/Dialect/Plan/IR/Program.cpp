@@ -185,6 +185,6 @@ LogicalResult InputOp::verify() {
   if (buffer && buffer.getKind() == BufferKind::Constant)
     return emitOpError() << getNameAttr() << " would overwrite a constant";
   if (buffer && buffer.getFormat().isBlocked())
-    return emitOpError() << getNameAttr() << " is in blocks; what the user gives has none";
+    return emitOpError() << getNameAttr() << " is in blocks, but tensors of users have none";
   return success();
 }

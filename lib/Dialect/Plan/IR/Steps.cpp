@@ -189,7 +189,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   SmallVector<int64_t> extents = kernel.getLoopExtents();
   auto loops = llvm::to_vector(getLoops().getAsRange<LoopAttr>());
   if (!llvm::equal(loops, extents, [](LoopAttr loop, int64_t extent) { return loop.getExtent() == extent; }))
-    return emitOpError("lists loops that differ from those of ") << getKernelAttr() << ", [" << extents << "]";
+    return emitOpError("lists loops that differ from the loops of ") << getKernelAttr() << ", [" << extents << "]";
   for (int64_t loop : kernel.getStaticLoops())
     if (loops[loop].isSplit())
       return emitOpError("splits loop ") << loop << ", which " << getKernelAttr() << " declares static";
@@ -200,8 +200,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
         if (layout::Interval piece = dim.getPiece(i);
             dim.isSplit() && !piece.empty() && !isBetweenRestarts(*scan, piece))
           return emitOpError("runs piece ")
-                 << piece.str() << " of loop " << scan->loop << ", but what accumulates along "
-                 << "it does not begin anew there";
+                 << piece.str() << " of loop " << scan->loop << ", but the accumulation along it does "
+                 << "not restart there";
   size_t checks = kernel.getIndexChecks().size(), named = getChecks() ? getChecks()->size() : 0;
   if (checks != named)
     return emitOpError("names the nodes of ")
@@ -269,7 +269,7 @@ static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::o
   }
   if (std::optional<DivisionAttr> division = op.getDivision();
       division && division->getLoop() >= static_cast<int64_t>(shape.size()))
-    return op.emitOpError("divides loop ") << division->getLoop() << ", which is no dimension of its output";
+    return op.emitOpError("divides loop ") << division->getLoop() << ", which is not a dimension of its output";
   return verifyLoops(op);
 }
 
@@ -390,7 +390,7 @@ LogicalResult plan::TransformOp::verify() {
   size_t rank = tensorOf(getOutput()).getRank();
   for (auto [number, loop] : llvm::enumerate(getLoops().getAsRange<LoopAttr>()))
     if (loop.isSplit() && (number == form->axis || number + 1 >= rank))
-      return emitOpError("splits loop ") << number << ", which belongs to what it transforms";
+      return emitOpError("splits loop ") << number << ", which it transforms";
   return verifyWrites(*this);
 }
 

@@ -104,8 +104,8 @@ CollectiveGroup collectiveGroup(const Mesh &mesh, std::span<const int64_t> shape
 /// What lies between the two phases of an exchange that combines contributions: each rank of a group has the combined
 /// elements of a part of its box in `to`, which then all collect. Parts differ by at most one in the dimension that is
 /// cut: the outermost one in `order`, the order in memory, that is long enough, or else the longest one. Nothing where
-/// there is only one phase: nothing is combined, ranks do not have what they need of each contribution themselves, or
-/// no dimension can be cut.
+/// there is only one phase: the exchange combines no elements, ranks do not have what they need of each contribution
+/// themselves, or no dimension can be cut.
 std::optional<Sharding> scatteredSharding(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                           const Sharding &to, std::span<const int> order);
 

@@ -60,11 +60,11 @@ public:
   /// of that at the end. Whoever takes part must do so one at a time. Errors: FAILED_PRECONDITION where nothing can be
   /// recorded.
   virtual absl::Status beginRecording() {
-    return absl::FailedPreconditionError("what is done at once cannot be recorded");
+    return absl::FailedPreconditionError("work that is done immediately cannot be recorded");
   }
   /// What was recorded, to be issued to the stream of steps. When `beginRecording` succeeded, this must be called.
   virtual absl::StatusOr<std::unique_ptr<Move>> endRecording() {
-    return absl::FailedPreconditionError("what is done at once cannot be recorded");
+    return absl::FailedPreconditionError("work that is done immediately cannot be recorded");
   }
 };
 

@@ -132,7 +132,7 @@ absl::Status AttentionStep::plan() {
     form.columns -= layout::attentionPartColumns;
     reads[rank - 1].hi -= layout::attentionPartColumns;
     if (form.columns != reads[rank - 1].size() || form.columns == 0)
-      return absl::DataLossError("damaged plan: it gives parts of something else than one head");
+      return absl::DataLossError("damaged plan: it gives parts of several heads");
   }
   const layout::Interval &columns = reads[rank - 1];
   for (int64_t begin = columns.lo, end; begin < columns.hi; begin = end) {

@@ -374,7 +374,7 @@ absl::Status ConvolutionPart::gather(CallBudget &budget) {
 absl::Status ConvolutionPart::create(CallBudget &budget) {
   bool follows = shared && shared->kernels && !kernels;
   absl::Status status =
-      follows ? absl::UnimplementedError("another part packs weights for kernels") : createPlanned(budget);
+      follows ? absl::UnimplementedError("the weights of another part are packed for kernels") : createPlanned(budget);
   bool isPoor = !status.ok() || isReference(implementationName.c_str());
   if (!isPoor || kernels || (shared && !follows) || !mayGather())
     return status;

@@ -203,7 +203,7 @@ absl::Status MatMulStep::createCall(CallBudget &budget) {
   if (createKernels(budget))
     return absl::OkStatus();
   if (shared && shared->kernels)
-    return absl::UnimplementedError("another part packs weights for kernels that cannot do this one");
+    return absl::UnimplementedError("the weights of another part are packed for kernels that cannot do this one");
   NanRecovery::Describe describe;
   auto create = [&](const PostOps::Fused &fused) {
     auto make = [first = a.desc, result = outDesc](const memory::desc &second) {

@@ -99,9 +99,9 @@ absl::StatusOr<ProductTypes> ProductTypes::find(ElementType first, ElementType s
   }
   // Of two factors with signs it rounds sums.
   if (first != ElementType::U8 || second != ElementType::I8)
-    return absl::UnimplementedError(
-        absl::StrCat("products of ", elementTypeName(first), " and ", elementTypeName(second),
-                     " are no library calls; compile the model with --no-libraries, which uses generated kernels"));
+    return absl::UnimplementedError(absl::StrCat(
+        "products of ", elementTypeName(first), " and ", elementTypeName(second),
+        " are not supported by libraries; compile the model with --no-libraries, which uses generated kernels"));
   if (!addsIn32Bits())
     return absl::UnimplementedError(
         "products of integers of 8 bits need instructions (VNNI) that oneDNN does not use here; unset "

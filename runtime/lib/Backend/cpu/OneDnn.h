@@ -34,7 +34,8 @@ template <typename Body> auto guardLibrary(Body body) -> decltype(body()) {
   try {
     return body();
   } catch (const dnnl::error &error) {
-    return absl::UnimplementedError(std::string("oneDNN on this machine cannot do it (") + error.message +
+    return absl::UnimplementedError(std::string("oneDNN on this machine has no implementation of this call (") +
+                                    error.message +
                                     "); compile the model with --no-libraries, which uses generated kernels instead");
   }
 }

@@ -214,8 +214,9 @@ absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
           preload.emplace(view, operands[*sum]->source, box);
         return prepareRest(count, scratch);
       }
-  return absl::UnimplementedError("oneDNN on this machine cannot do it; compile the model with --no-libraries, which "
-                                  "uses generated kernels instead");
+  return absl::UnimplementedError(
+      "oneDNN on this machine has no implementation of this call; compile the model with --no-libraries, which "
+      "uses generated kernels instead");
 }
 
 void PostOps::keepNans(const NanRecovery::Describe &describe, const MemoryView &view, const layout::Box &box,

@@ -203,10 +203,11 @@ absl::Status ConvolutionPart::prepare() {
   }
   if (workspace.refused)
     return workspace.tooSmall(absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label()));
-  return absl::UnimplementedError(absl::StrCat(
-      "cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(), " has no plan for it (input ",
-      geometry.inBox.str(), ", weights ", geometry.weightsBox.str(), ", result ", geometry.outBox.str(),
-      "); compile the model with --no-libraries, which uses generated kernels instead"));
+  return absl::UnimplementedError(
+      absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label(),
+                   " has no plan for this convolution (input ", geometry.inBox.str(), ", weights ",
+                   geometry.weightsBox.str(), ", result ", geometry.outBox.str(),
+                   "); compile the model with --no-libraries, which uses generated kernels instead"));
 }
 
 absl::Status ConvolutionPart::bind(std::byte *scratchMemory, std::byte *&packed) {

@@ -211,7 +211,7 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     raw.push_back(offered.back().get());
   }
   if (available == 0)
-    note(source, nullptr, CallCandidate::Status::Failed, "the library offers nothing");
+    note(source, nullptr, CallCandidate::Status::Failed, "the library offers no implementation");
   if (available == 0 ||
       api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, available,
                                    &available, raw.data()) != CUDNN_STATUS_SUCCESS)
@@ -260,8 +260,9 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, Worksp
   for (const std::vector<CudnnDescriptor> *list : {&tensors, &parts, &operations})
     for (const CudnnDescriptor &descriptor : *list)
       if (descriptor.problem() != CUDNN_STATUS_SUCCESS) {
-        note("graph", nullptr, CallCandidate::Status::Failed,
-             absl::StrCat("an operation is refused: ", handles.cudnnApi().cudnnGetErrorString(descriptor.problem())));
+        note(
+            "graph", nullptr, CallCandidate::Status::Failed,
+            absl::StrCat("cuDNN rejects an operation: ", handles.cudnnApi().cudnnGetErrorString(descriptor.problem())));
         return false;
       }
   graph = CudnnDescriptor(handles.cudnnApi(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);

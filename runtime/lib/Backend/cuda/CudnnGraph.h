@@ -125,7 +125,7 @@ private:
   std::optional<std::vector<cudnnBackendNumericalNote_t>> numericalNotes(cudnnBackendDescriptor_t engine) const;
   /// An engine with its settings.
   CallCandidate describe(const CudnnDescriptor &config) const;
-  /// Logs a candidate; `config` is null where the library offers nothing.
+  /// Logs a candidate; `config` is null where the library offers no implementation.
   void note(const char *source, const CudnnDescriptor *config, CallCandidate::Status status, std::string reason = {},
             int64_t workspaceBytes = -1);
   /// The library's words about its last failure.

@@ -61,11 +61,12 @@ absl::StatusOr<PostOpOperand> dovetail::runtime::cuda::operandOf(const RankMemor
 
 absl::Status PostOpWork::prepare(ElementType type) {
   if (type != ElementType::F32 && type != ElementType::F16 && type != ElementType::BF16 && type != ElementType::F64)
-    return absl::UnimplementedError(absl::StrCat("post-ops on ", elementTypeName(type)));
+    return absl::UnimplementedError(
+        absl::StrCat("libraries do not compute post-operations on ", elementTypeName(type)));
   for (size_t i = first; i < ops.size(); ++i) {
     if (type == ElementType::F64 && isTranscendental(ops[i].kind))
-      return absl::UnimplementedError(
-          "this activation on float64; compile the model with --no-libraries, which uses generated kernels instead");
+      return absl::UnimplementedError("libraries do not compute this activation on float64; compile the model with "
+                                      "--no-libraries, which uses generated kernels instead");
     if (ops[i].readsTensor())
       if (absl::Status status = operandOf(memory, ops[i], box).status(); !status.ok())
         return status;

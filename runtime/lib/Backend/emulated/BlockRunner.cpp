@@ -210,7 +210,7 @@ void BlockRunner::checkShared(DovetailBlockThread *self, const void *address, in
     return;
   runner.fail(thread, absl::StrCat(isWrite ? "writes " : "reads ", bytes, " bytes at offset ", offset, " of the ", size,
                                    " bytes of shared memory",
-                                   isInside ? absl::StrCat(", which is no multiple of ", bytes) : ""));
+                                   isInside ? absl::StrCat(", which is not a multiple of ", bytes) : ""));
   runner.stopIfFailed();
 }
 
@@ -229,7 +229,7 @@ void BlockRunner::checkAccess(const Thread &thread, const void *address, int64_t
     lastRegion[isWrite] = {reinterpret_cast<uintptr_t>(found->data), static_cast<uint64_t>(found->bytes)};
     if (begin % alignment != 0)
       fail(thread, absl::StrCat(what, "offset ", begin - lastRegion[isWrite].begin, " of ", found->name,
-                                ", an address that is no multiple of ", alignment));
+                                ", an address that is not a multiple of ", alignment));
     return;
   }
   auto nearest = std::min_element(regions.begin(), regions.end(), [&](const DeviceRegion &a, const DeviceRegion &b) {

@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Neighbours>> Neighbours::find(Rendezvous &rendezv
     if (other == rank || !works)
       continue;
     absl::StatusOr<std::unique_ptr<SharedView>> view =
-        name.empty() ? absl::UnavailableError("it shares nothing") : SharedView::open(name);
+        name.empty() ? absl::UnavailableError("it shares no memory") : SharedView::open(name);
     works = view.ok();
     if (!works)
       break;

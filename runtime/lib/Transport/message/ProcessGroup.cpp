@@ -121,8 +121,8 @@ absl::StatusOr<std::unique_ptr<RankGroup>> dovetail::runtime::connectProcesses(c
   std::shared_ptr<ProcessWorld> world;
   std::unique_ptr<RendezvousEntrance> entrance;
   if (request.process && plugin.enterWorld)
-    return absl::InvalidArgumentError(absl::StrCat("which rank this process is, ", transport,
-                                                   " knows by itself; leave out --rank, --world and --address"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the rank of this process is known to ", transport, "; leave out --rank, --world and --address"));
   if (request.processes && !plugin.enterWorld)
     return absl::InvalidArgumentError(
         absl::StrCat("a communicator of MPI was given, but ranks are connected with ", transport, ", not mpi"));

@@ -79,12 +79,12 @@ absl::StatusOr<std::unique_ptr<SharedSegment>> SharedSegment::create(int64_t not
     }
   if (result->total > mostBytes)
     return absl::ResourceExhaustedError(
-        absl::StrCat(result->total, " bytes are to be shared, but ", mostBytes, " may be"));
+        absl::StrCat(result->total, " bytes would be shared, but the limit is ", mostBytes, " may be"));
   // Longer files would end the process by a signal.
   rlimit limit = {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       static_cast<uint64_t>(length) > limit.rlim_cur)
-    return absl::ResourceExhaustedError("files may not be as long (ulimit -f)");
+    return absl::ResourceExhaustedError("the limit of file sizes is too low (ulimit -f)");
   result->file = ::memfd_create("dovetail-shared", MFD_CLOEXEC);
   if (result->file < 0)
     return explain("no memory can be shared");
@@ -180,7 +180,7 @@ absl::StatusOr<std::unique_ptr<SharedView>> SharedView::open(const std::string &
   std::pair<std::string, std::string> parts = absl::StrSplit(name, absl::MaxSplits('/', 1));
   int process = 0, number = 0;
   if (!absl::SimpleAtoi(parts.first, &process) || !absl::SimpleAtoi(parts.second, &number))
-    return absl::UnavailableError(absl::StrCat("'", name, "' is no segment"));
+    return absl::UnavailableError(absl::StrCat("'", name, "' is not a shared segment"));
   int file = ::open(absl::StrCat("/proc/", process, "/fd/", number).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return explain("the memory of another process cannot be opened");

@@ -151,7 +151,8 @@ absl::StatusOr<Choice> open(const Candidate &candidate, const std::string &plugi
   std::string file = libraryFile(*library, candidate.interface->files.front());
   // The plug-in gets the first function of a name that the process has.
   if (::dlsym(RTLD_DEFAULT, ownFunction) != ::dlsym(*library, ownFunction))
-    return absl::UnavailableError(absl::StrCat("functions of another MPI come before those of ", file));
+    return absl::UnavailableError(
+        absl::StrCat("the process finds functions of another MPI before the functions of ", file));
   absl::StatusOr<const TransportPlugin *> plugin =
       openPlugin<TransportPlugin>(name, transportPluginSymbol, transportPluginVersion);
   if (!plugin.ok())
@@ -185,7 +186,7 @@ absl::StatusOr<Choice> mpi::choose(const std::string &plugins) {
     problems.push_back(absl::StrCat(candidate.interface->name, ": ", choice.status().message()));
     if (candidate.isLaunchers)
       remark = absl::StrCat("a launcher for ", candidate.interface->name,
-                            " has started this process, but there is none to use: ", choice.status().message());
+                            " has started this process, but no library of it can be used: ", choice.status().message());
   }
   return absl::UnavailableError(absl::StrCat("no MPI can be used (", absl::StrJoin(problems, "; "),
                                              "); install one with its launcher: openmpi-bin or mpich of Debian, or the "

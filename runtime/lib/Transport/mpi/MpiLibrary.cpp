@@ -80,7 +80,7 @@ void end(int exitCode, void *) {
   if (exitCode == 0 && !hasFailed) {
     Watchdog watchdog(partingTimeout, communicationExitCode,
                       absl::StrCat("MPI_Finalize did not return within ", partingTimeout.count(),
-                                   " s: another rank has not come to its end"));
+                                   " s: another rank has not finished"));
     std::lock_guard lock(calls());
     MPI_Finalize();
     return;
@@ -128,11 +128,10 @@ static bool hasProcessManager() {
 }
 
 absl::Status mpi::otherLauncher(const char *variable, int started) {
-  return absl::UnavailableError(absl::StrCat("this process is alone, as ", libraryVersion(), " sees it, but ", variable,
-                                             " says that ", started,
-                                             " were started: they were started by the launcher of another MPI; use the "
-                                             "mpirun of this one, or srun --mpi=pmix, ",
-                                             "or leave out --comm mpi if this process is to be all ranks"));
+  return absl::UnavailableError(
+      absl::StrCat(libraryVersion(), " finds this process alone, but ", variable, " says that ", started,
+                   " were started, by the launcher of another MPI; use the mpirun of this MPI or "
+                   "srun --mpi=pmix, or leave out --comm mpi to run all ranks in this process"));
 }
 
 std::string mpi::libraryVersion() {

@@ -160,10 +160,12 @@ absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &req
     int hasBegun = 0;
     std::lock_guard lock(calls());
     if (MPI_Initialized(&hasBegun) != MPI_SUCCESS || !hasBegun)
-      return absl::UnavailableError("a communicator was given, but MPI has not begun in this process");
+      return absl::UnavailableError(
+          "a communicator was given, but MPI is not initialised in this process; call MPI_Init_thread first");
     given = MPI_Comm_f2c(*request.communicator);
     if (given == MPI_COMM_NULL)
-      return absl::UnavailableError("the communicator that was given is MPI_COMM_NULL, or none at all");
+      return absl::UnavailableError(
+          "the communicator that was given is MPI_COMM_NULL or not valid; give one that contains this process");
   }
   if (absl::Status status = begin(request.timeout); !status.ok())
     return status;

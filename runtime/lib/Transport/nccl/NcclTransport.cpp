@@ -243,7 +243,7 @@ absl::StatusOr<std::unique_ptr<Transport>> joinGroup(const std::string &name, Gr
     return api.status();
   ncclUniqueId id = {};
   if (name.size() != sizeof(id.internal))
-    return absl::UnavailableError("rank 0 has another version of NCCL, or something else than Dovetail answers there");
+    return absl::UnavailableError("rank 0 has another version of NCCL, or another program answers there");
   std::memcpy(id.internal, name.data(), sizeof(id.internal));
   auto group = std::make_shared<Group>(**api, std::move(member.device));
   DeviceScope scope(*group->device);

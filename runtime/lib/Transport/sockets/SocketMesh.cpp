@@ -41,7 +41,7 @@ std::pair<sockaddr_un, socklen_t> addressOf(const std::string &name, int rank) {
   return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size())};
 }
 
-absl::Status gone(int rank) { return absl::UnavailableError(absl::StrCat("rank ", rank, " does not answer any more")); }
+absl::Status gone(int rank) { return absl::UnavailableError(absl::StrCat("rank ", rank, " has stopped answering")); }
 
 /// One direction of a connection: messages one after another.
 struct Line {
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<SocketMesh>> SocketMesh::join(const std::string &
   auto [own, ownLength] = addressOf(name, rank);
   if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr *>(&own), ownLength) != 0 ||
       ::listen(listener, size) != 0)
-    return absl::UnavailableError(absl::StrCat("no socket can be opened: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot open a socket: ", std::strerror(errno)));
   mesh->sockets[rank] = listener;
   auto late = [](int peer) { return absl::DeadlineExceededError(absl::StrCat("rank ", peer, " did not come")); };
   for (int peer = 0; peer < rank; ++peer) {

@@ -129,7 +129,7 @@ TEST(CApi, RunsWithWhatRanksHold) {
     }
   };
   fails({in[0]}, "on each of 2 ranks");
-  fails({in[1], in[0]}, "what rank 0 holds of input 'x' has shape [2, 2]");
+  fails({in[1], in[0]}, "the part of rank 0 of input 'x' has shape [2, 2]");
   EXPECT_THROW(program.inputPart(1, 0), dovetail::Error);
   EXPECT_THROW(program.inputPart(0, 2), dovetail::Error);
   EXPECT_THROW(program.outputPart(0, -1), dovetail::Error);
@@ -192,7 +192,8 @@ TEST(CApi, FeedbackIsCutAsTheInputIs) {
   std::vector<std::byte> bytes = makeArtifact(Fed::Otherwise);
   dovetail_program *program = nullptr;
   EXPECT_EQ(dovetail_program_load_bytes(bytes.data(), bytes.size(), &program), DOVETAIL_ERROR_ARTIFACT);
-  EXPECT_THAT(dovetail_last_error(), HasSubstr("ranks do not hold what input 'x' is fed as they hold the input"));
+  EXPECT_THAT(dovetail_last_error(),
+              HasSubstr("ranks do not hold the tensor that feeds input 'x' as they hold the input"));
 }
 
 TEST(CApi, ErrorsHaveCodesAndMessages) {

@@ -486,7 +486,7 @@ TEST(Artifact, ProgramsWithBoundedLoopsAreRefused) {
     absl::Status status = Program::load(boundedProgram().artifact(), {executable}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(runtime::exitCodeOf(status), 7);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("runtime does not have: 'lines' (at most 8);"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("runtime does not support: 'lines' (at most 8);"));
     EXPECT_THAT(std::string(status.message()), HasSubstr("newer compiler"));
   }
 }
@@ -508,7 +508,7 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   auto loop = [](PlanBuilder &b) -> artifact::LoopT & { return *b.plan.steps[3]->action.AsKernelStep()->loops[0]; };
   expectBounded("count 'boxes' has an impossible bound -1", [](PlanBuilder &b) { b.plan.counts[0]->bound = -1; });
   expectBounded("count 'boxes' uses tensor 99", [](PlanBuilder &b) { b.plan.counts[0]->tensor = 99; });
-  expectBounded("count 'lines' is no scalar of I64", [](PlanBuilder &b) { b.plan.counts[1]->tensor = 0; });
+  expectBounded("count 'lines' is not a scalar of I64", [](PlanBuilder &b) { b.plan.counts[1]->tensor = 0; });
   expectBounded("has counts for 1 of 4 dimensions", [](PlanBuilder &b) { b.plan.tensors[0]->counts = {0}; });
   expectBounded("dimension 2 is bounded by count 2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = 2; });
   expectBounded("dimension 2 is bounded by count -2 of 2", [](PlanBuilder &b) { b.plan.tensors[0]->counts[2] = -2; });
@@ -516,7 +516,8 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
                 [](PlanBuilder &b) { b.plan.tensors[0]->counts[1] = 1; });
   expectBounded("count 'boxes' bounds inputs, but is computed",
                 [](PlanBuilder &b) { b.plan.counts[0]->given = false; });
-  expectBounded("count 'lines' is given by no input", [](PlanBuilder &b) { b.plan.counts[1]->given = true; });
+  expectBounded("count 'lines' is neither computed nor given by an input",
+                [](PlanBuilder &b) { b.plan.counts[1]->given = true; });
   expectBounded("loop 0 is bounded by count 7 of 2", [&](PlanBuilder &b) { loop(b).count = 7; });
   expectBounded("loop 0 of extent 8 is bounded by count 'lines' of bound 9",
                 [&](PlanBuilder &b) { b.plan.counts[1]->bound = 9; });
@@ -546,8 +547,8 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   };
   expect("buffer 0 has a format that has blocks of an impossible size", blocked(1, 1));
   expect("buffer 0 has a format that has blocks of an impossible size", blocked(1, 1025));
-  expect("buffer 0 has a format that has blocks of a dimension that there is not", blocked(4, 16));
-  expect("buffer 0 has a format that has blocks of a dimension that there is not", blocked(-2, 16));
+  expect("buffer 0 has a format that has blocks of a dimension that does not exist", blocked(4, 16));
+  expect("buffer 0 has a format that has blocks of a dimension that does not exist", blocked(-2, 16));
   expect("input 'image' lies in blocks", blocked(1, 16));
   expect("blocks of an impossible size", [&](PlanBuilder &b) {
     b.plan.buffers[0]->shape = {1, 1, 1, int64_t(1) << 39};
@@ -612,7 +613,7 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
     auto &division = b.plan.steps[1]->action.AsLibraryStep()->division;
     return *(division = std::make_unique<artifact::DivisionT>());
   };
-  expect("divides loop 9, which is no dimension of its output", [&](PlanBuilder &b) { divided(b).loop = 9; });
+  expect("divides loop 9, which is not a dimension of its output", [&](PlanBuilder &b) { divided(b).loop = 9; });
   expect("parts of 1 iterations at multiples of 0", [&](PlanBuilder &b) { divided(b).step = 0; });
   expect("parts of 1 iterations at multiples of 2", [&](PlanBuilder &b) { divided(b).step = 2; });
   expect("bounds its memory by an impossible number of bytes, -1",
@@ -621,7 +622,7 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("tiles over loop 0 of 2 twice",
          [&](PlanBuilder &b) { blocksOf(b).tiles.push_back(std::make_unique<artifact::TileLoopT>()); });
   expect("in steps of 0", [&](PlanBuilder &b) { blocksOf(b).tiles[0]->step = 0; });
-  expect("nothing writes output", [](PlanBuilder &b) { b.plan.steps.clear(); });
+  expect("no step writes output", [](PlanBuilder &b) { b.plan.steps.clear(); });
 }
 
 TEST(ArtifactFuzz, DamagedFilesNeverCrash) {
@@ -753,7 +754,7 @@ TEST(Artifact, PartsThatAreSentBeforeTheyAreComputedAreRefused) {
         EXPECT_THAT(std::string(status.message()), HasSubstr(what));
       };
       // Rank 1 sends what comes later; it computes an element twice, or never.
-      std::string sent = "between it and other parts of the same step, sends or brings on rank 1";
+      std::string sent = "between it and other parts of the same step, sends or receives on rank 1";
       refuse(windows(0, {{3, 4}, {5, 8}}), windows(0, {{0, 3}, {4, 5}}), sent);
       refuse(borders, windows(0, {{0, 3}, {4, 8}}), "do not compute each element once on rank 1");
       refuse(borders, windows(0, {{0, 3}, {6, 8}}), "do not compute each element once on rank 1");
@@ -764,7 +765,7 @@ TEST(Artifact, PartsThatAreSentBeforeTheyAreComputedAreRefused) {
       // An exchange into another buffer copies the rank's own part, too.
       status = load(kind, borders, interior, waits, /*isWithin=*/false);
       EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-      EXPECT_THAT(std::string(status.message()), HasSubstr("sends or brings on rank 0"));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("sends or receives on rank 0"));
     }
 }
 
@@ -811,12 +812,12 @@ TEST(Artifact, RepeatsThatDoNotFitAreRefused) {
   });
   expect("step 0 'repeat' uses tensor 99",
          [](PlanBuilder &b, uint32_t) { b.plan.steps[0]->action.AsRepeatStep()->condition = 99; });
-  expect("step 1 'repeat' has a condition that is no scalar of Bool", [](PlanBuilder &b, uint32_t) {
+  expect("step 1 'repeat' has a condition that is not a scalar of Bool", [](PlanBuilder &b, uint32_t) {
     uint32_t other = b.value({1}, sharding(1), {}, "other", artifact::ElementType::Bool);
     b.input("other", other);
     b.plan.steps[1]->action.AsRepeatStep()->condition = other;
   });
-  expect("step 1 'repeat' has a condition that is no scalar of Bool", [](PlanBuilder &b, uint32_t) {
+  expect("step 1 'repeat' has a condition that is not a scalar of Bool", [](PlanBuilder &b, uint32_t) {
     uint32_t other = b.value({}, sharding(0), {}, "other", artifact::ElementType::U8);
     b.input("other", other);
     b.plan.steps[1]->action.AsRepeatStep()->condition = other;
@@ -826,7 +827,7 @@ TEST(Artifact, RepeatsThatDoNotFitAreRefused) {
         b.value({}, sharding(0), {}, "other", artifact::ElementType::Bool);
   });
   // There may be no iteration.
-  expect("nothing writes output 'result'", [](PlanBuilder &b, uint32_t result) { b.output("result", result); });
+  expect("no step writes output 'result'", [](PlanBuilder &b, uint32_t result) { b.output("result", result); });
   expect("waits for step 2 of another iteration", [](PlanBuilder &b, uint32_t) {
     std::swap(b.plan.steps[3], b.plan.steps[4]);
     std::swap(b.plan.steps[4], b.plan.steps[5]);
@@ -876,7 +877,7 @@ TEST(Artifact, WhatIsChosenIsReadByKernelsAlone) {
     reorder.target = result;
     b.library(reorder);
   });
-  expect("nothing writes output 'chosen'",
+  expect("no step writes output 'chosen'",
          [](PlanBuilder &b, uint32_t chosen, uint32_t) { b.output("chosen", chosen); });
 }
 
@@ -904,13 +905,14 @@ TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
     expect(words, [&](PlanBuilder &b) { exchangeOf(b, step).kind = kind; });
   };
   become("unknown kind 5", 1, static_cast<ExchangeKind>(5));
-  become("no packed all-gather: contributions are combined", 1, ExchangeKind::PackedGather);
-  become("step 1 'exchange1': the exchange is no all-gather: contributions are combined", 1, ExchangeKind::AllGather);
-  become("no all-reduce: another box is needed on rank 1", 1, ExchangeKind::AllReduce);
-  become("no reduce-scatter: nothing is combined", 2, ExchangeKind::ReduceScatter);
-  become("no reduce-scatter: parts do not follow each other in memory", 3, ExchangeKind::ReduceScatter);
-  become("no all-gather: no pieces are collected", 5, ExchangeKind::AllGather);
-  expect("no all-gather: parts differ in size", [](PlanBuilder &b) {
+  become("of kind packed all-gather: contributions are combined", 1, ExchangeKind::PackedGather);
+  become("step 1 'exchange1': the exchange is not of kind all-gather: contributions are combined", 1,
+         ExchangeKind::AllGather);
+  become("of kind all-reduce: another box is needed on rank 1", 1, ExchangeKind::AllReduce);
+  become("of kind reduce-scatter: the exchange combines no elements", 2, ExchangeKind::ReduceScatter);
+  become("of kind reduce-scatter: parts do not follow each other in memory", 3, ExchangeKind::ReduceScatter);
+  become("of kind all-gather: no pieces are collected", 5, ExchangeKind::AllGather);
+  expect("of kind all-gather: parts differ in size", [](PlanBuilder &b) {
     uint32_t part = exchangeOf(b, 2).moves[0]->source;
     b.plan.tensors[part]->dims[0]->pieces = {{0, 3}, {3, 8}};
     exchangeOf(b, 1).kind = ExchangeKind::Messages;
@@ -934,7 +936,7 @@ TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
     exchangeOf(b, 1).kind = ExchangeKind::ReduceScatter;
   });
   expect("step 1 'exchange1' moves two tensors into buffer 1", [&](PlanBuilder &b) { add(b, 1, 1); });
-  expect("step 4 'exchange4' writes over what it moves from buffer 2", [&](PlanBuilder &b) { add(b, 4, 3); });
+  expect("step 4 'exchange4' overwrites elements that it moves from buffer 2", [&](PlanBuilder &b) { add(b, 4, 3); });
   expect("step 4 'exchange4' has messages in an order that is not a permutation", [&](PlanBuilder &b) {
     add(b, 4, 1);
     exchangeOf(b, 4).moves[1]->order = {1, 1};
@@ -999,7 +1001,7 @@ TEST(Artifact, CollectivesOnStripsOfMappedConstantsAreRefused) {
   EXPECT_TRUE(load(false).ok());
   absl::Status status = load(true);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("no all-gather: parts do not follow each other in memory"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("of kind all-gather: parts do not follow each other in memory"));
 }
 
 TEST(ArtifactFuzz, DamagedExchangesStayInMemory) {

@@ -83,5 +83,5 @@ TEST(Artifact, TransformsThatDoNotFitAreRefused) {
     dim.axes = {0};
     dim.pieces = {artifact::Interval(0, 4), artifact::Interval(4, 8)};
   };
-  expect("splits loop 1, which belongs to what it transforms", splitPoints, /*isSplit=*/false);
+  expect("splits loop 1, which it transforms", splitPoints, /*isSplit=*/false);
 }

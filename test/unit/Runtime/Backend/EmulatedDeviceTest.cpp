@@ -165,10 +165,10 @@ TEST_F(EmulatedDevice, MisbehaviourIsCaught) {
   expect(6, "shuffles with thread 32 of its warp, which has 32");
   expect(7, "writes past its 16 bytes of shared memory");
   expect(8, "reads 8 bytes at offset 396 of tensor 'in', which has 400 bytes");
-  expect(9, "reads 4 bytes at offset 24 of tensor 'in', an address that is no multiple of 16");
+  expect(9, "reads 4 bytes at offset 24 of tensor 'in', an address that is not a multiple of 16");
   expect(10, "thread 3 of block 0 reads 8 bytes at offset 12 of the 16 bytes of shared memory");
   expect(11, "thread 3 of block 0 writes 4 bytes at offset -4 of the 16 bytes of shared memory");
-  expect(12, "reads 8 bytes at offset 4 of the 16 bytes of shared memory, which is no multiple of 8");
+  expect(12, "reads 8 bytes at offset 4 of the 16 bytes of shared memory, which is not a multiple of 8");
   // All is well again afterwards.
   absl::Status status = launch("incrementBlocks", describe(*in, *out, 2, 32, 0, {0, 100, 1, 1}));
   ASSERT_TRUE(status.ok()) << status;

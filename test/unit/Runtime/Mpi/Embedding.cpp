@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
     return 2;
   bool isFunneled = argc > 2 && std::strcmp(argv[2], "funneled") == 0;
   dovetail::Program program(argv[1]);
-  bool isWell = fails(DOVETAIL_ERROR_DEVICE, "MPI has not begun", [&] { dovetail::Runner::overMpi(program, 0); });
+  bool isWell = fails(DOVETAIL_ERROR_DEVICE, "MPI is not initialised", [&] { dovetail::Runner::overMpi(program, 0); });
   int threads = 0;
   MPI_Init_thread(&argc, &argv, isFunneled ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED, &threads);
   if (isFunneled)

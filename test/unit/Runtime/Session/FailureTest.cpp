@@ -257,7 +257,7 @@ TEST(Failure, LibraryCallsWithWrongAccesses) {
   expect([](Call &call) { call.algorithm = artifact::ConvolutionAlgorithm::Winograd; },
          "is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
   expect([](Call &call) { call.algorithm = static_cast<artifact::ConvolutionAlgorithm>(200); },
-         "has algorithm number 200, which there is not");
+         "has algorithm number 200, which does not exist");
   // Groups that are three channels apart, and three groups where the input has channels for two.
   expect([](Call &call) { call.input_access->dims[1]->index->terms.back()->factor = 3; }, none);
   expect([](Call &call) { call.input_access->dims[1]->index->terms.back()->divisor = 2; },

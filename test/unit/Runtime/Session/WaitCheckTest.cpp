@@ -94,7 +94,7 @@ TEST(WaitCheck, WhatIsReadMustBeComplete) {
   builder.wait({0}, {0});
   builder.output("out", builder.more);
   builder.output("parts", builder.parts);
-  expectTooEarly(builder, "reads what it brings");
+  expectTooEarly(builder, "reads elements that it receives");
 }
 
 TEST(WaitCheck, WhatIsWrittenOverMustBeReadByOthers) {
@@ -103,7 +103,7 @@ TEST(WaitCheck, WhatIsWrittenOverMustBeReadByOthers) {
   builder.increment(builder.parts, builder.parts, builder.halves);
   builder.wait({}, {0});
   builder.output("out", builder.all);
-  expectTooEarly(builder, "writes to what other ranks read");
+  expectTooEarly(builder, "overwrites elements that other ranks read");
 }
 
 TEST(WaitCheck, WhatIsUnderWayMustNotBeWritten) {
@@ -123,7 +123,7 @@ TEST(WaitCheck, MemoryIsNotPassedOnBefore) {
   builder.increment(builder.all, builder.more);
   builder.wait({}, {0});
   builder.output("out", builder.more);
-  expectTooEarly(builder, "writes to what other ranks read");
+  expectTooEarly(builder, "overwrites elements that other ranks read");
 }
 
 TEST(WaitCheck, ScratchMemoryIsNotTakenBefore) {
@@ -158,8 +158,8 @@ TEST(WaitCheck, ScratchMemoryIsNotTakenBefore) {
         EXPECT_TRUE(start(*builder).ok()) << start(*builder);
       continue;
     }
-    expectRefused(source, "pool 'library2' does not wait for exchange 'exchange0' in step 0, and writes to what other "
-                          "ranks read");
+    expectRefused(source, "pool 'library2' does not wait for exchange 'exchange0' in step 0, and overwrites elements "
+                          "that other ranks read");
     expectRefused(target, "pool 'library1' does not wait for exchange 'exchange0' in step 0, and writes to its memory");
   }
 }
@@ -170,7 +170,7 @@ TEST(WaitCheck, NothingIsUnderWayAtTheEnd) {
     if (completes)
       builder.wait({0}, {});
     builder.output("out", builder.all);
-    expectRefused(builder, "the end behind the last step does not wait for exchange 'exchange0' in step 0");
+    expectRefused(builder, "the end after the last step does not wait for exchange 'exchange0' in step 0");
   }
 }
 
@@ -214,7 +214,7 @@ TEST(WaitCheck, WaitsAreForExchangesBefore) {
     absl::Status status = runtime::Program::load(builder.artifact()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("step 2 'wait' waits for step " + std::to_string(position) +
-                                                         ", which is no exchange before it"));
+                                                         ", which is not an exchange before it"));
   }
 }
 
@@ -264,7 +264,7 @@ TEST(WaitCheck, WhatIsTheRanksOwnIsReadDuringTheExchange) {
   {
     // Rank 1 reads one element that is not its own.
     Halo builder;
-    expectTooEarly(builder.read(builder.beyond, builder.halves), "reads what it brings");
+    expectTooEarly(builder.read(builder.beyond, builder.halves), "reads elements that it receives");
   }
 }
 
@@ -296,7 +296,7 @@ TEST(WaitCheck, WhatIsNotSentIsWrittenDuringTheExchange) {
   // One element more, on one rank alone.
   for (const layout::DimSharding &loop : {windows(0, {{0, 2}, {3, 6}}), windows(0, {{0, 1}, {2, 6}})}) {
     expectTooEarly(*write(&Halo::own, loop, {}, {}), "writes to its memory");
-    expectTooEarly(*write(&Halo::own, loop, {0}, {}), "writes to what other ranks read");
+    expectTooEarly(*write(&Halo::own, loop, {0}, {}), "overwrites elements that other ranks read");
     absl::Status status = start(*write(&Halo::own, loop, {0}, {0}));
     EXPECT_TRUE(status.ok()) << status;
   }
@@ -341,7 +341,7 @@ TEST(WaitCheck, ACollectiveLeavesNothingAlone) {
   builder.wait({0}, {0});
   builder.output("out", result);
   builder.output("all", all);
-  expectTooEarly(builder, "reads what it brings");
+  expectTooEarly(builder, "reads elements that it receives");
 }
 
 TEST(WaitCheck, OtherMovesOfAnExchangeAreNotOwn) {
@@ -353,7 +353,7 @@ TEST(WaitCheck, OtherMovesOfAnExchangeAreNotOwn) {
   // Nobody is given the memory of these.
   builder.output("part", part);
   builder.output("own", builder.own);
-  expectTooEarly(builder.read(all, builder.halves), "reads what it brings");
+  expectTooEarly(builder.read(all, builder.halves), "reads elements that it receives");
 }
 
 TEST(WaitCheck, TheProloguesMemoryIsChecked) {

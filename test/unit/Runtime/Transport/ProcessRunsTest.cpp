@@ -136,7 +136,7 @@ TEST(ProcessRuns, ARankThatNeverComesIsNamed) {
     auto runner = runtime::ProgramRunner::create(program, optionsOf(environment, 0.5));
     return std::to_string(runtime::exitCodeOf(runner.status())) + ": " + std::string(runner.status().message());
   });
-  EXPECT_THAT(outcomes[0].text, HasSubstr("8: rank 1 did not come to rank 0 within 0.5 s"));
+  EXPECT_THAT(outcomes[0].text, HasSubstr("8: rank 1 did not connect to rank 0 within 0.5 s"));
   EXPECT_EQ(outcomes[2].text, outcomes[0].text);
 }
 

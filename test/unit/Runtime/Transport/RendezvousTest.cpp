@@ -66,7 +66,7 @@ TEST(Rendezvous, GathersFromAll) {
 TEST(Rendezvous, AbsentRanksAreNamed) {
   auto met = Rendezvous::connect({"test", 0, 3, 0, "127.0.0.1", freePort()}, 300ms);
   EXPECT_EQ(met.status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(met.status().message()), HasSubstr("ranks 1, 2 did not come to rank 0 within 0.3 s"));
+  EXPECT_THAT(std::string(met.status().message()), HasSubstr("ranks 1, 2 did not connect to rank 0 within 0.3 s"));
   auto alone = Rendezvous::connect({"test", 1, 3, 0, "127.0.0.1", freePort()}, 300ms);
   EXPECT_THAT(std::string(alone.status().message()), HasSubstr("rank 1 did not reach rank 0 at 127.0.0.1"));
 }
@@ -81,7 +81,7 @@ TEST(Rendezvous, RanksOfOtherJobsAreRefused) {
   // Takes nobody's place.
   absl::Status status = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "8.0"}, 20s).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), absl::StrCat("rank 1 of job '8.0' has come to rank 0 of job '7.0', which uses port ",
+  EXPECT_EQ(status.message(), absl::StrCat("rank 1 of job '8.0' has connected to rank 0 of job '7.0', which uses port ",
                                            port, "; give each job a port of its own with DOVETAIL_PORT or --address"));
   auto second = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "7.0"}, 20s);
   ASSERT_TRUE(second.ok()) << second.status();
@@ -99,7 +99,8 @@ TEST(Rendezvous, TokensAreCompared) {
   for (const char *token : {"", "secre", "secret ", "Secret"}) {
     absl::Status status = Rendezvous::connect({"test", 1, 2, 0, "127.0.0.1", port, "", 1, token}, 20s).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has come to rank 0 without the token of its run"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 1 has connected to rank 0 without the token of its run"));
   }
   // Of several addresses that which answers is taken.
   auto second =
@@ -364,10 +365,10 @@ TEST(Rendezvous, AbsentRanksOfTheTreeAreNamed) {
     threads.emplace_back([=] {
       auto met = Rendezvous::connect({"test", rank, 9, rank, "127.0.0.1", port}, rank == 0 ? 2000ms : 1000ms);
       if (rank == 0)
-        EXPECT_EQ(met.status().message(), "ranks 3, 5, 7, 8 did not come to rank 0 within 2 s");
+        EXPECT_EQ(met.status().message(), "ranks 3, 5, 7, 8 did not connect to rank 0 within 2 s");
       if (rank == 4)
         EXPECT_THAT(std::string(met.status().message()),
-                    HasSubstr("rank 4 reached rank 0, but those that are to let it in did not come within 1 s"));
+                    HasSubstr("rank 4 reached rank 0, but the ranks between them did not connect within 1 s"));
     });
   for (std::thread &thread : threads)
     thread.join();
