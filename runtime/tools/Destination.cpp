@@ -21,6 +21,9 @@
 using namespace dovetail;
 using namespace dovetail::tools;
 
+/// The file that a specification names: as for inputs, a '@' may stand before it.
+static std::string fileOf(const std::string &text) { return text.substr(absl::StartsWith(text, "@") ? 1 : 0); }
+
 absl::StatusOr<std::vector<Destination>> tools::parseOutputs(const runtime::Plan &plan,
                                                              const std::vector<std::string> &specs, bool willWrite) {
   std::vector<Destination> destinations;
@@ -31,11 +34,11 @@ absl::StatusOr<std::vector<Destination>> tools::parseOutputs(const runtime::Plan
       if (!absl::EndsWith(spec, ".npz"))
         return absl::InvalidArgumentError(
             absl::StrCat("--output ", spec, ": write NAME=FILE.npy, or FILE.npz for all outputs"));
-      destination.path = spec;
+      destination.path = fileOf(spec);
       destination.all = true;
     } else {
       std::string name = spec.substr(0, split), known;
-      destination.path = spec.substr(split + 1);
+      destination.path = fileOf(spec.substr(split + 1));
       destination.output = plan.outputs.size();
       for (size_t i = 0; i < plan.outputs.size(); ++i) {
         absl::StrAppend(&known, i ? ", '" : "'", plan.outputs[i].name, "'");

@@ -258,3 +258,11 @@ def test_cpus(folder):
 def test_transports(folder):
     messages = _wrong(folder, "run", "p.dvt", "--input", "image=random:0", "--comm", "locl")
     assert "there is no transport 'locl'" in messages and "did you mean 'local'?" in messages
+
+
+@pytest.mark.parametrize("spec, name", [("mask=@mask.npy", "mask.npy"), ("@all.npz", "all.npz")])
+def test_outputs_may_have_the_sign_of_inputs(folder, tmp_path, spec, name):
+    command = [tool("dovetail"), "run", folder / "p.dvt", "--input", "image=random:0", "--output", spec]
+    code, _, messages = call(command, cwd=tmp_path)
+    assert code == 0, messages
+    assert [path.name for path in tmp_path.iterdir()] == [name]
