@@ -197,3 +197,18 @@ def test_nodes_that_are_no_utf8(tmp_path):
     code, text, messages = call([tool("dovetail"), "operators", "--json", tmp_path / "hostile.onnx"])
     assert code == 0, messages
     assert json.loads(text)[0]["inputs"][0]["nodes"][2] == ["node_\ufffd\ufffdnv2d"]
+
+
+def test_table_of_operators(tmp_path):
+    """Names of inputs and nodes, which `operators` prints in tables."""
+    value = helper.make_tensor_value_info(CONTROL, TensorProto.FLOAT, [2, 3])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+    node = helper.make_node("Softmax", [CONTROL], ["y"], name=CONTROL, axis=-1)
+    model = helper.make_model(helper.make_graph([node], "g", [value], [result]), opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, tmp_path / "hostile.onnx")
+    code, text, messages = call([tool("dovetail"), "operators", tmp_path / "hostile.onnx"])
+    assert code == 0, messages
+    assert not set(text) & set("\x1b\x07\r\t\u202e\u2028\x9b")
+    # The input, and the node that causes its exchanges.
+    assert text.count("a\\x1b[2J\\x07\\x0d\\x09dovetail: b\\u202e\\u2028c\\x9b") >= 3

@@ -20,6 +20,7 @@
 #include "dovetail/Import/Operators.h"
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Sharding/SplitFacts.h"
+#include "dovetail/Text/SourceName.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -135,14 +136,15 @@ LogicalResult OperatorsCommand::run(Diagnostics &diagnostics) {
     llvm::outs() << described.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
     return llvm::success();
   }
+  // Names in models may have any characters, and must not act on a terminal.
+  auto clean = [](const json &name) { return text::clean(name.get<std::string>(), std::string::npos); };
   for (const json &model : described) {
     std::vector<std::vector<std::string>> rows = {{"input", "dimension", "extent", "what moves"}};
     for (const json &input : model["inputs"])
       for (size_t dim = 0; dim < input["shape"].size(); ++dim)
-        rows.push_back({input["name"].get<std::string>(), std::to_string(dim),
-                        std::to_string(input["shape"][dim].get<int64_t>()),
-                        describeMoves(input["moves"][dim], input["nodes"][dim], input["sources"][dim])});
-    llvm::outs() << model["model"].get<std::string>() << "\n" << tools::formatTable(rows);
+        rows.push_back({clean(input["name"]), std::to_string(dim), std::to_string(input["shape"][dim].get<int64_t>()),
+                        clean(describeMoves(input["moves"][dim], input["nodes"][dim], input["sources"][dim]))});
+    llvm::outs() << clean(model["model"]) << "\n" << tools::formatTable(rows);
   }
   return llvm::success();
 }
