@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 #include <unistd.h>
 
 using namespace dovetail::tools;
@@ -88,10 +89,16 @@ void ProgressLine::show(const std::string &text, bool isPart) {
     return;
   if (style.isTerminal)
     renew(now);
-  if (!watcher.joinable())
+  if (watcher.joinable()) {
+    if (!hadStep)
+      changed.notify_all();
+    return;
+  }
+  try {
     watcher = std::jthread([this](const std::stop_token &stop) { watch(stop); });
-  else if (!hadStep)
-    changed.notify_all();
+  } catch (const std::system_error &) {
+    // No thread can start: steps are shown as they begin, without the time that they take.
+  }
 }
 
 void ProgressLine::makeWay() {

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace dovetail::tools;
@@ -139,5 +140,23 @@ TEST(ProgressLine, MutedShowsNothing) {
     EXPECT_THAT(pipe.read(), HasSubstr("codegen"));
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !__has_feature(address_sanitizer) &&            \
+    !__has_feature(thread_sanitizer)
+// Sanitizers need more address space than there is.
+TEST(ProgressLine, ShowsStepsWithoutThreads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto show = [] {
+    // A thread needs a stack, for which there is no room.
+    rlimit limit{1, 1};
+    ::setrlimit(RLIMIT_AS, &limit);
+    ProgressLine line({STDERR_FILENO, /*isTerminal=*/true});
+    line.show("lower");
+    line.show("codegen");
+    ::_exit(0);
+  };
+  EXPECT_EXIT(show(), testing::ExitedWithCode(0), "lower ....*codegen ...");
+}
+#endif
 
 } // namespace
