@@ -183,8 +183,9 @@ absl::Status describe(const runtime::Program &program, const std::string &path, 
   std::vector<int64_t> received;
   json exchanges = describeExchanges(plan, received);
   json ranks = json::array();
+  runtime::MemoryEstimator estimator(plan, threads);
   for (int rank = 0; rank < plan.mesh.numRanks(); ++rank) {
-    absl::StatusOr<runtime::SessionStatistics> memory = runtime::estimateStatistics(plan, rank, threads);
+    absl::StatusOr<runtime::SessionStatistics> memory = estimator.estimateStatistics(rank);
     if (!memory.ok())
       return memory.status();
     json entry = describeMemory(rank, *memory);

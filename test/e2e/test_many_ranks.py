@@ -3,6 +3,7 @@
 
 import json
 import re
+import resource
 
 import onnx
 import pytest
@@ -119,3 +120,17 @@ def test_legend_of_the_page(path, ranks, is_cut, tmp_path):
     # Each entry has a colour of its own.
     legend = memory[: memory.index("<svg")]
     assert len(set(re.findall(r"background:(#\w+)", legend))) == entries
+
+
+def test_time_grows_with_ranks(path):
+    """`inspect` plans each exchange once, and not once for each rank."""
+
+    def seconds(ranks):
+        artifact = _compile(path, ranks)
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+        _inspect(artifact)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+
+    # Where each rank planned, this took hundreds of times as long.
+    assert seconds(16384) < 1 + 20 * seconds(512)

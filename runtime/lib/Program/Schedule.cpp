@@ -52,6 +52,14 @@ int64_t MoveScheduler::lowerBoundBytes(int rank) const {
          elementSize(plan.bufferOf(move.target).type);
 }
 
+std::vector<MoveScheduler> dovetail::runtime::createSchedulers(const Plan &plan, const ExchangeCall &call) {
+  std::vector<MoveScheduler> schedulers;
+  schedulers.reserve(call.moves.size());
+  for (const MoveInfo &move : call.moves)
+    schedulers.emplace_back(plan, move);
+  return schedulers;
+}
+
 absl::Status dovetail::runtime::checkSchedule(const Plan &plan) {
   // A rank leaves an exchange when its peers have reached it, and exchanges have one order on all ranks; so nobody
   // waits for a rank that is further behind than the one that is last, and that one waits for nobody. What is left to

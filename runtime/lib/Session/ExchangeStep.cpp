@@ -8,8 +8,6 @@
 
 #include "StepExecutor.h"
 
-#include "dovetail/runtime/Schedule.h"
-
 using namespace dovetail;
 using namespace dovetail::runtime;
 
@@ -33,12 +31,13 @@ ChannelMove describeMove(const RankMemory &memory, const MoveInfo &move, MoveTra
 }
 
 /// All but the name and the mover.
-ChannelDescription describeChannel(const RankMemory &memory, const ExchangeCall &call) {
+ChannelDescription describeChannel(const RankMemory &memory, const ExchangeCall &call,
+                                   const std::vector<MoveScheduler> &schedulers) {
   ChannelDescription description;
   description.kind = call.kind;
-  for (const MoveInfo &move : call.moves) {
-    MoveScheduler scheduler(memory.plan, move);
-    description.moves.push_back(describeMove(memory, move, scheduler.transfers(memory.rank)));
+  for (size_t i = 0; i < call.moves.size(); ++i) {
+    const MoveScheduler &scheduler = schedulers[i];
+    description.moves.push_back(describeMove(memory, call.moves[i], scheduler.transfers(memory.rank)));
     if (call.kind == layout::ExchangeKind::Messages)
       continue;
     // Of several moves the groups have the same members.
@@ -57,7 +56,7 @@ public:
 
   absl::Status bind(std::byte *) override {
     const auto &call = std::get<ExchangeCall>(step.action);
-    ChannelDescription description = describeChannel(memory, call);
+    ChannelDescription description = describeChannel(memory, call, createSchedulers(memory.plan, call));
     description.name = step.title();
     description.mover = &mover;
     for (size_t i = 0; i < call.moves.size(); ++i)
@@ -142,6 +141,7 @@ absl::Status dovetail::runtime::exchangeOnce(Communicator &communicator, Mover &
   return status.ok() ? (*channel)->join() : status;
 }
 
-int64_t dovetail::runtime::messageBytes(const RankMemory &memory, const ExchangeCall &call) {
-  return messageBytes(describeChannel(memory, call));
+int64_t dovetail::runtime::messageBytes(const RankMemory &memory, const ExchangeCall &call,
+                                        const std::vector<MoveScheduler> &schedulers) {
+  return messageBytes(describeChannel(memory, call, schedulers));
 }

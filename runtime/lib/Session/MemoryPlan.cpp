@@ -141,6 +141,15 @@ struct MemoryEstimator::State {
   int threads;
   /// The sizes of arenas by the bytes and lives of what is in them.
   std::map<std::vector<int64_t>, int64_t> arenas;
+  /// Of each exchange that was looked at.
+  std::map<const ExchangeCall *, std::vector<MoveScheduler>> schedulers = {};
+
+  const std::vector<MoveScheduler> &getSchedulers(const ExchangeCall &call) {
+    auto [entry, isNew] = schedulers.try_emplace(&call);
+    if (isNew)
+      entry->second = createSchedulers(plan, call);
+    return entry->second;
+  }
 
   /// Those that are known already get no places.
   int64_t getArena(std::vector<ArenaItem> &items) {
@@ -205,14 +214,19 @@ absl::StatusOr<MemoryUse> MemoryEstimator::estimate(int rank) {
   return use;
 }
 
-absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Plan &plan, int rank, int threads) {
-  absl::StatusOr<MemoryUse> use = MemoryEstimator(plan, threads).estimate(rank);
+absl::StatusOr<SessionStatistics> MemoryEstimator::estimateStatistics(int rank) {
+  absl::StatusOr<MemoryUse> use = estimate(rank);
   if (!use.ok())
     return use.status();
+  const Plan &plan = state->plan;
   RankMemory memory = memoryWithoutAddresses(plan, rank);
   for (const std::vector<StepInfo> *steps : {&plan.prologue, &plan.steps})
     for (const StepInfo &step : *steps)
       if (const auto *call = std::get_if<ExchangeCall>(&step.action))
-        use->statistics.messageBytes += messageBytes(memory, *call);
+        use->statistics.messageBytes += messageBytes(memory, *call, state->getSchedulers(*call));
   return use->statistics;
+}
+
+absl::StatusOr<SessionStatistics> dovetail::runtime::estimateStatistics(const Plan &plan, int rank, int threads) {
+  return MemoryEstimator(plan, threads).estimateStatistics(rank);
 }

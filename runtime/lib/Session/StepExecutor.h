@@ -16,6 +16,7 @@
 #include "dovetail/runtime/CallReport.h"
 #include "dovetail/runtime/Communicator.h"
 #include "dovetail/runtime/RankMemory.h"
+#include "dovetail/runtime/Schedule.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -91,8 +92,8 @@ std::unique_ptr<StepExecutor> createWaitStep(std::vector<ExchangeExecutor *> com
 /// An exchange of one move that happens once: all ranks call it at the same time, between runs.
 absl::Status exchangeOnce(Communicator &communicator, Mover &mover, const std::string &name, ChannelMove move);
 /// Bytes of memory into which the messages of an exchange are packed where ranks are processes. `memory` needs no
-/// addresses.
-int64_t messageBytes(const RankMemory &memory, const ExchangeCall &call);
+/// addresses; `schedulers` are the call's (`createSchedulers`).
+int64_t messageBytes(const RankMemory &memory, const ExchangeCall &call, const std::vector<MoveScheduler> &schedulers);
 
 } // namespace dovetail::runtime
 

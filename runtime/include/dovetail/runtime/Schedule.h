@@ -51,6 +51,9 @@ private:
   layout::ExchangePlanner planner;
 };
 
+/// One for each move of an exchange. To make them takes time that grows with the number of ranks.
+std::vector<MoveScheduler> createSchedulers(const Plan &plan, const ExchangeCall &call);
+
 /// The schedule check: makes sure that every box that any rank sends is received, so that ranks cannot wait for each
 /// other in a circle. Errors: DATA_LOSS, naming step and ranks.
 absl::Status checkSchedule(const Plan &plan);

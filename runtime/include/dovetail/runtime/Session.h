@@ -83,6 +83,8 @@ public:
   ~MemoryEstimator();
 
   absl::StatusOr<MemoryUse> estimate(int rank);
+  /// With messages between processes.
+  absl::StatusOr<SessionStatistics> estimateStatistics(int rank);
 
 private:
   struct State;
