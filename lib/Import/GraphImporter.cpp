@@ -279,6 +279,11 @@ std::optional<llvm::LogicalResult> GraphImporter::importBody(const onnx::NodePro
   return llvm::success();
 }
 
+/// Operators that ONNX Runtime had, in ONNX's domain, before ONNX: models that it saves have them in older opsets, too.
+static bool isOlderInOnnxRuntime(llvm::StringRef opType) {
+  return opType == "LayerNormalization" || opType == "ThresholdedRelu" || opType == "MeanVarianceNormalization";
+}
+
 llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, Scope &scope,
                                                   llvm::ArrayRef<Binding> inputs) {
   auto opset = scope.opsets.find("");
@@ -289,7 +294,7 @@ llvm::LogicalResult GraphImporter::importOnnxNode(const onnx::NodeProto &node, S
     schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, "");
     // A form that a newer one has replaced (GroupNormalization of opset 18) has its operands and attributes.
     const onnx::OpSchema *newest = onnx::OpSchemaRegistry::Schema(node.op_type(), "");
-    if (schema && schema->Deprecated() && !newest->Deprecated())
+    if (schema ? schema->Deprecated() && !newest->Deprecated() : isOlderInOnnxRuntime(node.op_type()))
       schema = newest;
   } catch (const std::exception &error) {
     return invalidNode(node, scope) << error.what();
