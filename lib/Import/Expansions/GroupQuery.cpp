@@ -154,8 +154,9 @@ llvm::LogicalResult GroupQuery::readCaches() {
   isOpen = importer::isOpen(node, {"query", "key", "value", "past_key", "past_value"});
   if (hasPast) {
     if (node.getRank("past_key") == 4 && node.isBounded("past_key", 2))
-      return node.unsupported("operand 'past_key' has in dimension 2 an extent that only runs know",
-                              "give caches the extent of the longest sequence; 'seqlens_k' says what is in them");
+      return node.unsupported(
+          "operand 'past_key' has in dimension 2 an extent that only runs know",
+          "give caches the extent of the longest sequence; 'seqlens_k' says how many tokens they have");
     past = node.getRank("past_key") == 4 ? node.getShape("past_key")[2] : 0;
     for (const char *name : {"past_key", "past_value"}) {
       if (node.getShape(name) != llvm::ArrayRef<int64_t>({batch, groups, past, size}))
@@ -178,8 +179,8 @@ llvm::LogicalResult GroupQuery::readCaches() {
     bool isBound = node.hasOperand("query_seqlens");
     if (total < tokens || (total > past && total != past + tokens && !(isBound && hasPast)))
       return node.invalid("'total_sequence_length' is " + llvm::Twine(total) + ", but " + llvm::Twine(tokens) +
-                          " tokens behind caches of " + llvm::Twine(past) + " come to " + llvm::Twine(past + tokens) +
-                          ", or to at least the tokens and at most the caches where these have room");
+                          " new tokens and " + llvm::Twine(past) + " cached ones are " + llvm::Twine(past + tokens) +
+                          "; give that, or the tokens in caches that have room");
     seen = total;
     capacity = std::max(past, total);
     isFirst |= total == tokens && !isBound;

@@ -271,8 +271,8 @@ llvm::LogicalResult MultiHead::readAttention() {
     sizes.assign(3, weights[1] / 3);
   if (sizes.size() != 3 || sizes[0] != sizes[1] || sizes[0] % heads != 0 || sizes[2] % heads != 0 ||
       llvm::any_of(sizes, [](int64_t size) { return size <= 0; }) || sizes[0] + sizes[1] + sizes[2] != weights[1])
-    return node.invalid("the sizes of queries, keys and values must be multiples of 'num_heads', that of keys that of "
-                        "queries, and their sum the " +
+    return node.invalid("queries and keys must have one size, and all sizes must be multiples of 'num_heads' whose sum "
+                        "is the " +
                         llvm::Twine(weights[1]) + " columns of 'weights'");
   size = sizes[0] / heads;
   valueSize = sizes[2] / heads;
@@ -333,8 +333,8 @@ llvm::FailureOr<std::string> MultiHead::readMask(llvm::StringRef operand) {
   if (takesStarts && shape.size() == 2 && (shape[0] == batch || shape[0] == 1) && shape[1] == 1)
     return std::string();
   if (shape.size() == 2 && shape[0] == batch && shape[1] == keys) {
-    (void)node.unsupported("operand '" + operand + "' is for the " + llvm::Twine(keys) +
-                               " new keys alone, which leaves open what it says of past ones",
+    (void)node.unsupported("operand '" + operand + "' has entries for the " + llvm::Twine(keys) +
+                               " new keys only, and none for past keys",
                            "extend the mask to all " + llvm::Twine(total) + " keys");
     return llvm::failure();
   }

@@ -109,7 +109,7 @@ static llvm::LogicalResult checkOrder(Expansion &node, const Blocks &blocks) {
   };
   if (numbers && static_cast<int64_t>(numbers->size()) >= blocks.terms && isNatural())
     return llvm::success();
-  return node.unsupported("operand 'g_idx' puts terms into another order than that of blocks",
+  return node.unsupported("operand 'g_idx' gives terms another order than blocks have",
                           "export the model without reordered weights (act_order, desc_act)");
 }
 

@@ -164,7 +164,7 @@ llvm::LogicalResult BoundedScatter::prepareSlices() {
       OnnxNode::getRank(updates) != batch + OnnxNode::getRank(data) - depth)
     return llvm::success();
   if (node.getCount(places, batch))
-    return node.unsupported(node.describeBounded("operand 1", places, "it is that of the numbers of a place"));
+    return node.unsupported(node.describeBounded("operand 1", places, "a place has as many numbers in all runs"));
   if (failed(unify(batch)))
     return llvm::failure();
   // Elements of a slice are those of the data.
