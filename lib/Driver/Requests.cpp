@@ -19,6 +19,8 @@
 #include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Text/Suggestion.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -64,6 +66,13 @@ struct ShardedValue {
   RankedTensorType type;
 };
 
+/// The counts of an input's or output's dimensions, -1 where a dimension has none.
+SmallVector<int64_t> getCounts(Attribute attribute, int64_t rank) {
+  if (auto counts = dyn_cast_or_null<DenseI64ArrayAttr>(attribute))
+    return llvm::to_vector(counts.asArrayRef());
+  return SmallVector<int64_t>(rank, -1);
+}
+
 class RequestAttacher {
 public:
   RequestAttacher(ModuleOp module, const CompileOptions &options, Diagnostics &diagnostics)
@@ -78,7 +87,7 @@ public:
       isRight &= succeeded(attach(request));
     for (const std::string &feedback : options.feedback)
       isRight &= succeeded(feedBack(feedback));
-    return success(isRight);
+    return success(isRight && succeeded(checkLengths()));
   }
 
 private:
@@ -88,6 +97,24 @@ private:
   LogicalResult attach(const ShardRequest &request);
   /// Adds what an input is to be in the next run to the results.
   LogicalResult feedBack(StringRef text);
+  /// That an input can be this output in the next run.
+  LogicalResult checkFed(StringRef option, unsigned output, unsigned input);
+  /// That all inputs of a length are fed back if one is.
+  LogicalResult checkLengths();
+  /// An output, cut off or extended in dimensions with counts to the bounds of the input that it is fed back to.
+  Value fitTo(Value value, unsigned input);
+  SmallVector<int64_t> countsOfInput(unsigned input) {
+    return getCounts(main.getArgAttr(input, kCountsAttrName),
+                     cast<RankedTensorType>(main.getArgumentTypes()[input]).getRank());
+  }
+  SmallVector<int64_t> countsOfOutput(unsigned output) {
+    return getCounts(main.getResultAttr(output, kCountsAttrName),
+                     cast<RankedTensorType>(main.getResultTypes()[output]).getRank());
+  }
+  /// The name of a length.
+  StringRef nameOf(int64_t length) {
+    return main.getArgAttrOfType<StringAttr>(getInputNames(main).size() + length, kNameAttr).strref();
+  }
   /// That there is a --shard for these sizes.
   LogicalResult checkSizes(const SizesRequest &sizes);
   FailureOr<DimShardingAttr> getDim(const ShardRequest &request, unsigned dim, int64_t extent);
@@ -101,7 +128,7 @@ private:
   MLIRContext *context;
   const CompileOptions &options;
   Diagnostics &diagnostics;
-  llvm::SmallDenseSet<unsigned> fedBack; ///< Inputs.
+  llvm::MapVector<unsigned, unsigned> fedBack; ///< By input, the output.
 };
 
 } // namespace
@@ -244,6 +271,64 @@ static std::string suggestFeedback(StringRef text, const std::vector<std::string
   return text::suggest(text, pairs);
 }
 
+LogicalResult RequestAttacher::checkFed(StringRef option, unsigned output, unsigned input) {
+  std::string out = getOutputNames(main)[output], in = getInputNames(main)[input];
+  auto from = cast<RankedTensorType>(main.getResultTypes()[output]);
+  auto to = cast<RankedTensorType>(main.getArgumentTypes()[input]);
+  SmallVector<int64_t> computed = countsOfOutput(output), lengths = countsOfInput(input);
+  bool fits = from.getRank() == to.getRank() && from.getElementType() == to.getElementType();
+  for (int64_t dim = 0; fits && dim < to.getRank(); ++dim) {
+    if (lengths[dim] >= 0 && computed[dim] < 0 && from.getDimSize(dim) > to.getDimSize(dim))
+      return usage("'" + option + "': dimension " + Twine(dim) + " of output '" + out + "' is " +
+                   Twine(from.getDimSize(dim)) + ", but that of input '" + in + "' has the bound " +
+                   Twine(to.getDimSize(dim)) + "; give a --bound of at least " + Twine(from.getDimSize(dim)));
+    if (lengths[dim] < 0 && computed[dim] >= 0)
+      return usage("'" + option + "': dimension " + Twine(dim) + " of output '" + out +
+                   "' varies from run to run, but that of input '" + in + "' is " + Twine(to.getDimSize(dim)) +
+                   " in each; give the dimension of the input a --bound");
+    fits = lengths[dim] >= 0 || from.getDimSize(dim) == to.getDimSize(dim);
+  }
+  if (fits)
+    return success();
+  std::string text;
+  llvm::raw_string_ostream(text) << "output '" << out << "' is " << from << ", but input '" << in << "' " << to;
+  return usage("'" + option + "': " + text + "; what is fed back has the input's type and shape");
+}
+
+LogicalResult RequestAttacher::checkLengths() {
+  std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
+  // For each length that is fed back, an output of which it is the extent. Runs check that others agree.
+  llvm::SmallDenseMap<int64_t, unsigned> feeders;
+  for (auto [input, output] : fedBack)
+    for (int64_t length : countsOfInput(input))
+      if (length >= 0)
+        feeders.try_emplace(length, output);
+  for (unsigned input = 0; input < inputs.size(); ++input)
+    for (int64_t length : countsOfInput(input))
+      if (feeders.count(length) && !fedBack.count(input))
+        return usage("input '" + inputs[input] + "' has the length '" + nameOf(length) +
+                     "', which is that of output '" + outputs[feeders.lookup(length)] +
+                     "' in the next run, but nothing is fed back to it; add --feedback OUT:" + inputs[input]);
+  return success();
+}
+
+Value RequestAttacher::fitTo(Value value, unsigned input) {
+  auto to = cast<RankedTensorType>(main.getArgumentTypes()[input]);
+  SmallVector<int64_t> zeros(to.getRank(), 0), ones(to.getRank(), 1), sizes, more;
+  for (auto [has, wanted] : llvm::zip_equal(cast<RankedTensorType>(value.getType()).getShape(), to.getShape())) {
+    sizes.push_back(std::min(has, wanted));
+    more.push_back(wanted - sizes.back());
+  }
+  // Elements behind a count are never read: the slice drops them, and the pad adds zeros.
+  OpBuilder builder(main.getBody().front().getTerminator());
+  Location loc = withoutTensorName(value.getLoc());
+  if (ArrayRef(sizes) != cast<RankedTensorType>(value.getType()).getShape())
+    value = SliceOp::create(builder, loc, value, zeros, sizes, ones);
+  if (value.getType() != to)
+    value = PadOp::create(builder, loc, value, Value(), zeros, more, PadMode::Constant);
+  return value;
+}
+
 LogicalResult RequestAttacher::feedBack(StringRef text) {
   std::string option = ("--feedback " + text).str();
   std::vector<std::string> inputs = getInputNames(main), outputs = getOutputNames(main);
@@ -263,25 +348,14 @@ LogicalResult RequestAttacher::feedBack(StringRef text) {
                  "': expected the names of an output and of an input, as OUT:IN; the model's outputs are " +
                  listNames(outputs) + ", its inputs " + listNames(inputs) + suggestFeedback(text, outputs, inputs));
   auto [output, input] = *found;
-  Type from = main.getResultTypes()[output], to = main.getArgumentTypes()[input];
-  if (from != to) {
-    std::string text;
-    llvm::raw_string_ostream(text) << "output '" << outputs[output] << "' is " << from << ", but input '"
-                                   << inputs[input] << "' " << to;
-    return usage("'" + option + "': " + text + "; the output must have the type and shape of the input");
-  }
-  if (main.getArgAttr(input, kCountsAttrName))
-    return usage("'" + option + "': lengths of input '" + inputs[input] +
-                 "' vary from run to run, so no output can be fed back to it; leave out the option");
-  if (main.getResultAttr(output, kCountsAttrName))
-    return usage("'" + option + "': the extents of output '" + outputs[output] +
-                 "' depend on data, so it cannot be fed back; leave out the option");
-  if (!fedBack.insert(input).second)
+  if (failed(checkFed(option, output, input)))
+    return failure();
+  if (!fedBack.try_emplace(input, output).second)
     return usage("'" + option + "': input '" + inputs[input] + "' already has a --feedback");
   Operation *terminator = main.getBody().front().getTerminator();
-  terminator->insertOperands(terminator->getNumOperands(), terminator->getOperand(output));
+  terminator->insertOperands(terminator->getNumOperands(), fitTo(terminator->getOperand(output), input));
   SmallVector<Type> types(main.getResultTypes());
-  types.push_back(types[output]);
+  types.push_back(main.getArgumentTypes()[input]);
   SmallVector<DictionaryAttr> attributes;
   main.getAllResultAttrs(attributes);
   Builder builder(context);

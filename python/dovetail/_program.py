@@ -331,6 +331,7 @@ class Program:
 
         With several `steps` they run so often, from the second time on with the last outputs for the inputs that these
         are fed back to (`feedback`), which stay where they are on each rank; the outputs are those of the last step.
+        Inputs whose lengths vary become as long as these outputs were, up to their bounds.
         """
         steps = _integer("steps", steps)
         if not 1 <= steps < 1 << 63:

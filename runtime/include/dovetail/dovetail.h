@@ -152,8 +152,9 @@ DOVETAIL_API dovetail_status dovetail_runner_run(dovetail_runner *runner, const 
                                                  const DLTensor *outputs, size_t num_outputs);
 /// The same for `steps` runs, one after the other, from the second on with outputs of the one before for the inputs
 /// that they are fed back to; all others stay as they are. `outputs` are those of the last step. Ranks keep what is fed
-/// back: nothing of it is gathered in between. Fails with DOVETAIL_ERROR_USAGE if `steps` is less than 1, or more and
-/// no output is fed back.
+/// back: nothing of it is gathered in between. Inputs whose lengths vary become as long as the output was. Fails with
+/// DOVETAIL_ERROR_USAGE if `steps` is less than 1, or more and no output is fed back. The same error says that an input
+/// has no room for the output.
 DOVETAIL_API dovetail_status dovetail_runner_run_steps(dovetail_runner *runner, const DLTensor *inputs,
                                                        size_t num_inputs, const DLTensor *outputs, size_t num_outputs,
                                                        int64_t steps);

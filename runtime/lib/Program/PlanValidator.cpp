@@ -20,6 +20,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -62,6 +63,7 @@ private:
   absl::Status checkPostOps(const std::string &where, const std::vector<PostOpInfo> &ops, uint32_t output);
   absl::Status checkCounts();
   absl::Status checkFeedback(const PortInfo &input);
+  absl::Status checkFedLengths();
   const std::vector<int64_t> &shape(uint32_t tensor) const { return plan.bufferOf(tensor).shape; }
   bool sameType(uint32_t a, uint32_t b) const { return plan.bufferOf(a).type == plan.bufferOf(b).type; }
 
@@ -501,7 +503,7 @@ absl::Status Validator::validate() {
   for (const PortInfo &input : plan.inputs)
     if (absl::Status status = checkFeedback(input); !status.ok())
       return status;
-  return absl::OkStatus();
+  return checkFedLengths();
 }
 
 absl::Status Validator::checkCounts() {
@@ -528,13 +530,36 @@ absl::Status Validator::checkFeedback(const PortInfo &input) {
   if (static_cast<size_t>(input.fedBy) >= plan.outputs.size())
     return damaged("input '", input.name, "' is fed by output ", input.fedBy, " of ", plan.outputs.size());
   const PortInfo &output = plan.outputs[input.fedBy];
-  auto differs = [&](const auto &other) { return other.type != input.type || other.shape != input.shape; };
-  if (differs(output) || differs(plan.bufferOf(input.next)))
+  const BufferInfo &next = plan.bufferOf(input.next);
+  bool fits = output.type == input.type && output.shape.size() == input.shape.size() && next.type == input.type &&
+              next.shape == input.shape;
+  // Where the length varies, it is how much there is of the output, which may have another bound, or none.
+  for (size_t dim = 0; fits && dim < input.shape.size(); ++dim) {
+    bool varies = plan.getCount(output, dim) >= 0;
+    fits = plan.getCount(input, dim) >= 0 ? varies || output.shape[dim] <= input.shape[dim]
+                                          : !varies && output.shape[dim] == input.shape[dim];
+  }
+  if (!fits)
     return damaged("input '", input.name, "' is fed by output '", output.name, "', which has another type or shape");
   if (written[plan.tensors[input.next].buffer] != Written::Yes)
     return damaged("no step writes the tensor that feeds input '", input.name, "'");
   if (plan.tensors[input.next].sharding != plan.tensors[input.tensor].sharding)
     return damaged("ranks do not hold the tensor that feeds input '", input.name, "' as they hold the input");
+  return absl::OkStatus();
+}
+
+absl::Status Validator::checkFedLengths() {
+  // By length, whether inputs that have it are fed back.
+  std::vector<std::optional<bool>> areFed(plan.counts.size());
+  for (const PortInfo &input : plan.inputs)
+    for (size_t dim = 0; dim < input.shape.size(); ++dim)
+      if (int32_t length = plan.getCount(input, dim); length >= 0) {
+        bool isFed = input.fedBy >= 0;
+        if (areFed[length].value_or(isFed) != isFed)
+          return damaged("of the inputs with length '", plan.counts[length].name, "' some are fed back, but '",
+                         input.name, isFed ? "' is the first of these" : "' is not");
+        areFed[length] = isFed;
+      }
   return absl::OkStatus();
 }
 

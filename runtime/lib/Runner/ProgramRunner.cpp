@@ -132,8 +132,8 @@ struct ProgramRunner::State {
       shapes.push_back(in[i].shape);
     counts.setLengths(shapes);
   }
-  /// The same of parts, which say what the lengths are.
-  absl::Status take(PortParts &both);
+  /// The same of parts, which say what the lengths are. `isFed`: but for inputs that are fed back.
+  absl::Status take(PortParts &both, bool isFed = false);
   void take(absl::Span<const FullTensor> in, absl::Span<const FullTensor> out, PortParts *both) {
     inputs = in;
     counts.reset();
@@ -391,10 +391,16 @@ absl::Status ProgramRunner::State::deliver(int index) {
   return !group->isWhole() && options.trace ? gatherTimes(rank) : absl::OkStatus();
 }
 
-absl::Status ProgramRunner::State::take(PortParts &both) {
+absl::Status ProgramRunner::State::take(PortParts &both, bool isFed) {
+  // All processes know the counts of the last run, and find the same.
+  if (isFed)
+    if (absl::Status status = counts.checkFed(); !status.ok())
+      return status;
   take({}, {}, &both);
+  if (isFed)
+    counts.feed();
   absl::Status status = getFailure();
-  return status.ok() ? counts.setLengths(both, *group) : status;
+  return status.ok() ? counts.setLengths(both, isFed, *group) : status;
 }
 
 absl::Status ProgramRunner::State::carryOut(unsigned now) {
@@ -602,8 +608,15 @@ absl::Status ProgramRunner::run(absl::Span<const FullTensor> inputs, absl::Span<
     return call.status();
   state->take(inputs, outputs);
   absl::Status status;
+  // All processes are to know the lengths of the next run.
+  unsigned always = Scatter | Run | (state->counts.areFed() ? Count : 0);
   for (int64_t step = 0; step < steps && status.ok(); ++step) {
-    status = state->runOnce(Scatter | Run | (step > 0 ? FeedBack : 0) | (step + 1 == steps ? Gather : 0));
+    if (step > 0) {
+      if (status = state->counts.checkFed(); !status.ok())
+        return status;
+      state->counts.feed();
+    }
+    status = state->runOnce(always | (step > 0 ? FeedBack : 0) | (step + 1 == steps ? Gather : 0));
     if (step + 1 == steps || state->group->isWhole() || !state->getFailure().ok())
       continue;
     // What is wrong with inputs, rank 0 alone may have been told; all processes stop at one step.
@@ -633,7 +646,7 @@ absl::Status ProgramRunner::proceed(PortParts &parts) {
   if (!state->hasRun)
     return absl::InvalidArgumentError(
         "the program has not run yet, so no output can be fed back; give the first run all inputs");
-  if (absl::Status status = state->take(parts); !status.ok())
+  if (absl::Status status = state->take(parts, /*isFed=*/true); !status.ok())
     return status;
   return state->runOnce(FeedBack | Scatter | Run | Gather);
 }
@@ -646,6 +659,8 @@ absl::Status ProgramRunner::State::runOnce(unsigned now) {
   if (status.ok())
     status = report();
   hasRun = status.ok();
+  if (hasRun)
+    counts.keep();
   return status;
 }
 

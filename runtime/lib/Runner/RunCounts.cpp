@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -38,12 +39,61 @@ void RunCounts::setLengths(absl::Span<const std::vector<int64_t>> shapes) {
         values[count] = shapes[i][dim];
 }
 
-absl::Status RunCounts::setLengths(PortParts &parts, RankGroup &group) {
+std::vector<RunCounts::Source> RunCounts::findSources() const {
+  std::vector<Source> sources;
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    for (size_t dim = 0; plan.inputs[i].fedBy >= 0 && dim < plan.inputs[i].shape.size(); ++dim)
+      if (int32_t length = plan.getCount(plan.inputs[i], dim); length >= 0)
+        sources.push_back({i, dim, length, plan.getCount(plan.outputs[plan.inputs[i].fedBy], dim)});
+  return sources;
+}
+
+int64_t RunCounts::extentOf(const Source &source) const {
+  return source.count >= 0 ? last[source.count] : plan.outputs[plan.inputs[source.input].fedBy].shape[source.dim];
+}
+
+bool RunCounts::areFed() const { return !findSources().empty(); }
+
+absl::Status RunCounts::checkFed() const {
+  // For each length the first that says what it is.
+  std::vector<std::optional<Source>> first(values.size());
+  for (const Source &source : findSources()) {
+    const PortInfo &input = plan.inputs[source.input];
+    const std::string &output = plan.outputs[input.fedBy].name, &length = plan.counts[source.length].name;
+    int64_t extent = extentOf(source);
+    if (extent > input.shape[source.dim])
+      return absl::InvalidArgumentError(
+          absl::StrCat("output '", output, "' has ", extent, " in dimension ", source.dim, ", but input '", input.name,
+                       "', which it is in the next run, has room for ", input.shape[source.dim],
+                       "; run fewer steps, or compile the model with a larger --bound for '", length, "'"));
+    if (!first[source.length])
+      first[source.length] = source;
+    const Source &other = *first[source.length];
+    if (extentOf(other) != extent)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", length, "' would be ", extentOf(other), " in the next run by dimension ", other.dim, " of output '",
+          plan.outputs[plan.inputs[other.input].fedBy].name, "', but ", extent, " by dimension ", source.dim,
+          " of output '", output, "'; run fewer steps, or export the model with a length of its own for input '",
+          input.name, "'"));
+  }
+  return absl::OkStatus();
+}
+
+void RunCounts::feed() {
+  for (const Source &source : findSources())
+    values[source.length] = extentOf(source);
+}
+
+absl::Status RunCounts::setLengths(PortParts &parts, bool isFed, RankGroup &group) {
   if (std::none_of(plan.counts.begin(), plan.counts.end(), [](const CountInfo &count) { return count.isGiven; }))
     return absl::OkStatus();
   std::vector<std::vector<int64_t>> shapes;
   absl::Status status;
   for (size_t i = 0; i < plan.inputs.size() && status.ok(); ++i) {
+    if (isFed && plan.inputs[i].fedBy >= 0) {
+      shapes.push_back(portOfRun(plan.inputs[i]).shape);
+      continue;
+    }
     absl::StatusOr<std::vector<int64_t>> shape = parts.shape(i);
     status = shape.status();
     if (status.ok())

@@ -35,9 +35,18 @@ public:
 
   /// Sets the lengths to what inputs of these extents, which were checked, have.
   void setLengths(absl::Span<const std::vector<int64_t>> shapes);
-  /// The same of what `parts` say. All processes of `group` call it. Errors: INVALID_ARGUMENT where extents of one of
-  /// them are wrong, or not those of rank 0.
-  absl::Status setLengths(PortParts &parts, RankGroup &group);
+  /// The same of what `parts` say, with `isFed` but for inputs that are fed back, the lengths of which are set. All
+  /// processes of `group` call it. Errors: INVALID_ARGUMENT where extents of one of them are wrong, or not those of
+  /// rank 0.
+  absl::Status setLengths(PortParts &parts, bool isFed, RankGroup &group);
+  /// Whether there are lengths that a run which goes on after another one takes from it.
+  bool areFed() const;
+  /// The counts are those of a run that succeeded, after which another one may go on.
+  void keep() { last = values; }
+  /// Errors: INVALID_ARGUMENT where an input has no room for the output, or inputs of one length would differ in it.
+  absl::Status checkFed() const;
+  /// Sets the lengths of inputs that are fed back to the counts of that run.
+  void feed();
   /// Sets the counts that the last run has computed: rank 0 has them, results behind the outputs of which `pieces` are,
   /// and tells other processes. On the thread of `rank`; all ranks call it.
   absl::Status learn(int rank, Session &session, absl::Span<const OutputPieces> pieces, RankGroup &group);
@@ -50,8 +59,18 @@ public:
   std::vector<std::vector<int64_t>> outputShapes() const;
 
 private:
+  /// Where a length comes from in a run that goes on after another one.
+  struct Source {
+    size_t input, dim;
+    int32_t length, count; ///< Without a count it is a constant extent.
+  };
+  std::vector<Source> findSources() const;
+  /// The extent of that run's output there.
+  int64_t extentOf(const Source &source) const;
+
   const Plan &plan;
   std::vector<int64_t> values; ///< One for each count of the plan.
+  std::vector<int64_t> last;   ///< The same of the last run that succeeded.
 };
 
 } // namespace dovetail::runtime

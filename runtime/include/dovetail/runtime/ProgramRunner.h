@@ -106,6 +106,7 @@ public:
   /// Reads `inputs` and writes `outputs`, in the order of the plan's ports. Those on devices of the program's kind are
   /// not staged: each rank copies its part from or to where it is. With several `steps` the program runs so often,
   /// from the second time on with its own outputs for inputs that are fed back; `outputs` are those of the last one.
+  /// An input whose length varies becomes as long as the output was: INVALID_ARGUMENT if it has no room for that.
   /// Errors: INVALID_ARGUMENT, naming the port, when their number, a type or a shape is wrong, or there are steps and
   /// no feedback; otherwise what ended the run, after which no further run is possible.
   absl::Status run(absl::Span<const FullTensor> inputs, absl::Span<const FullTensor> outputs, int64_t steps = 1);
@@ -115,7 +116,8 @@ public:
   /// element once. What they ask for and give takes 16 MiB at a time. Errors: those of `parts` end the run, too.
   absl::Status run(PortParts &parts);
   /// The same, but inputs that are fed back are what the last run left for them, and nobody is asked for these. Errors:
-  /// INVALID_ARGUMENT, too, if there was none since the runner was created, or since one that failed.
+  /// INVALID_ARGUMENT, too, if there was none since the runner was created, or since one that failed. The same error
+  /// says that an input has no room for the output.
   absl::Status proceed(PortParts &parts);
 
   /// The same with what the ranks of this process hold: for each of them, in the order of `ranks`, a tensor for each

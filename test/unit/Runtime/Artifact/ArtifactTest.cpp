@@ -518,6 +518,21 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
                 [](PlanBuilder &b) { b.plan.counts[0]->given = false; });
   expectBounded("count 'lines' is neither computed nor given by an input",
                 [](PlanBuilder &b) { b.plan.counts[1]->given = true; });
+  // An input of which the length varies may be fed an output that always has as much.
+  auto feedImage = [](PlanBuilder &b) {
+    b.plan.inputs[0]->fed_by = 0;
+    b.plan.inputs[0]->next = b.plan.inputs[0]->tensor;
+  };
+  expectBounded("of the inputs with length 'boxes' some are fed back, but 'matrix' is not", [&](PlanBuilder &b) {
+    feedImage(b);
+    b.plan.tensors[b.plan.inputs[1]->tensor]->counts = {0, -1};
+  });
+  expectBounded("input 'matrix' is fed by output 'placed', which has another type or shape", [&](PlanBuilder &b) {
+    feedImage(b);
+    b.plan.tensors[b.plan.outputs[1]->tensor]->counts = {1, -1};
+    b.plan.inputs[1]->fed_by = 1;
+    b.plan.inputs[1]->next = b.plan.inputs[1]->tensor;
+  });
   expectBounded("loop 0 is bounded by count 7 of 2", [&](PlanBuilder &b) { loop(b).count = 7; });
   expectBounded("loop 0 of extent 8 is bounded by count 'lines' of bound 9",
                 [&](PlanBuilder &b) { b.plan.counts[1]->bound = 9; });
