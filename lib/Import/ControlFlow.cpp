@@ -113,7 +113,7 @@ mlir::Value Chooser::selectTensor(mlir::Value a, mlir::Value b) {
   if (typeA.getElementType() != typeB.getElementType() || typeA.getRank() != typeB.getRank())
     return {};
   if (typeA == typeB && node.getCounts(a) == node.getCounts(b))
-    return select(a, b);
+    return node.state(select(a, b), Counts(node.getCounts(a)));
   Counts chosen(typeA.getRank());
   llvm::SmallVector<int64_t> shape;
   for (auto [dim, extentA, extentB] : llvm::enumerate(typeA.getShape(), typeB.getShape())) {

@@ -111,3 +111,21 @@ def test_extents_of_branches(dovetail, seed):
         expected = dict(zip(names, session.run(names, inputs)))
         found = differences(program.run(inputs), expected, 1e-5, 1e-6)
         assert found is None, f"seed {seed}, flag {flag}, {flags}: {found}"
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_branches_without_elements(dovetail, axis):
+    """The other extents of an empty result vary as those of the branches."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[n, m] x, bool flag) => (float[a, b] y) <int64[1] zero = {{0}}, int64[1] axis = {{{axis}}}> {{
+          y = If (flag) <then_branch = a () => (float[c, d] u) {{ u = Slice(x, zero, zero, axis) }},
+                         else_branch = b () => (float[e, f] v) {{ v = Slice(x, zero, zero, axis) }}>
+        }}"""
+    )
+    session = onnxruntime_session(model, threads=1, optimise=False)
+    program = dovetail.compile(model, bounds={"n": 4, "m": 3})
+    for n, m in ((4, 3), (1, 1), (0, 2), (3, 0)):
+        for flag in (True, False):
+            inputs = {"x": np.ones((n, m), np.float32), "flag": np.array(flag)}
+            assert program.run(inputs)["y"].shape == session.run(["y"], inputs)[0].shape
