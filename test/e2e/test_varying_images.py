@@ -9,7 +9,7 @@ import onnx
 import pytest
 from choices import Choices
 from dovetail_models import onnxruntime_session
-from harness.backend import InProcessBackend, fastest_backend
+from harness.backend import UNSUPPORTED, InProcessBackend, fastest_backend
 from harness.compare import differences
 from harness.extent import EVERYTHING
 from harness.partition import random_partition
@@ -195,3 +195,21 @@ def test_unet_of_a_size_that_does_not_fit(dovetail, kind):
     program = dovetail.compile(_unet(kind, rng), bounds={"h": 24, "w": 20})
     with pytest.raises(dovetail.DovetailError, match="node 'Concat.*must be equal, but differ by"):
         program.run({"x": np.zeros((1, 2, 14, 20), np.float32)})
+
+
+@pytest.mark.parametrize("factor", [0.7, 2.0])
+def test_resize_of_opset_10(dovetail, factor):
+    """Rounds places up where the image shrinks, which only constant extents do here."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 5, opset_import: ["" : 10]>
+        g (float[1, 1, h, 4] x) => (float[1, 1, k, 4] y) <float[4] scales = {{1, 1, {factor}, 1}}> {{
+          y = Resize<mode = "nearest">(x, scales)
+        }}"""
+    )
+    if factor < 1:
+        with pytest.raises(dovetail.DovetailError, match="scales below 1 need extents that are constant") as caught:
+            dovetail.compile(model, bounds={"h": 9})
+        assert caught.value.code == UNSUPPORTED
+        return
+    program = dovetail.compile(model, bounds={"h": 9})
+    _compare(program, model, np.random.default_rng(3), [(1, 1, h, 4) for h in (9, 5, 2, 9)])

@@ -63,8 +63,14 @@ static llvm::LogicalResult importSimple(OnnxNode &node, llvm::ArrayRef<double> s
     return llvm::failure();
   resize.mode = *mode;
   mlir::Value input = node.getInput(0);
-  if (!node.getCounts(input).empty())
+  if (!node.getCounts(input).empty()) {
+    // One dimension may need other places than the next.
+    if (*mode == ResizeMode::Nearest && llvm::any_of(scales, [](double scale) { return scale < 1; }))
+      return node.unsupported(
+          node.describeBounded("operand 0", input, "scales below 1 need extents that are constant").reason,
+          "export the model for opset 11 or a newer one");
     return importBoundedResize(node, resize);
+  }
   if (*mode != ResizeMode::Nearest)
     return node.setResult(resize.build(node, input));
   // Dimensions that grow, then those that shrink.
