@@ -50,29 +50,69 @@ std::optional<CountForm> Bounds::combine(const Extent &a, const Extent &b, Compu
   return best;
 }
 
+/// `scalar`, where `excess`, a scalar of i64 that is at least 0, is 0. Otherwise the run ends with an error of `kind`.
+static mlir::Value checkExcess(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Value excess,
+                               int64_t kind) {
+  auto type = llvm::cast<mlir::RankedTensorType>(scalar.getType());
+  auto vector = mlir::RankedTensorType::get(1, type.getElementType());
+  auto indices = mlir::RankedTensorType::get(1, builder.getIntegerType(64, /*isSigned=*/false));
+  mlir::Value index =
+      CastOp::create(builder, loc, indices, ReshapeOp::create(builder, loc, vector, excess), indices.getElementType());
+  auto looked = GatherOp::create(builder, loc, vector, ReshapeOp::create(builder, loc, vector, scalar), index,
+                                 /*axis=*/int64_t(0));
+  looked->setAttr(kPositionsAttrName, builder.getI64IntegerAttr(kind));
+  return ReshapeOp::create(builder, loc, type, looked);
+}
+
 mlir::Value Bounds::agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, unsigned dim,
                           mlir::Value count) {
   Counts given(get(value));
-  auto scalar = llvm::cast<mlir::RankedTensorType>(count.getType());
-  auto vector = mlir::RankedTensorType::get(1, scalar.getElementType());
-  auto indices = mlir::RankedTensorType::get(1, builder.getIntegerType(64, /*isSigned=*/false));
+  mlir::Type scalar = count.getType();
   mlir::Value difference = AbsOp::create(builder, loc, scalar, SubOp::create(builder, loc, scalar, given[dim], count));
-  mlir::Value index = CastOp::create(builder, loc, indices, ReshapeOp::create(builder, loc, vector, difference),
-                                     indices.getElementType());
-  auto looked = GatherOp::create(builder, loc, vector, ReshapeOp::create(builder, loc, vector, given[dim]), index,
-                                 /*axis=*/int64_t(0));
-  looked->setAttr(kPositionsAttrName, builder.getI64IntegerAttr(kDifferencePositions));
-  mlir::Value checked = ReshapeOp::create(builder, loc, scalar, looked);
+  mlir::Value checked = checkExcess(builder, loc, given[dim], difference, kDifferencePositions);
   mlir::Value agreed = ClearTailOp::create(builder, loc, value.getType(), value, checked, static_cast<int64_t>(dim));
   given[dim] = count;
   set(agreed, given);
   return agreed;
 }
 
+mlir::Value Bounds::require(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, const CountForm &form,
+                            int64_t least) {
+  auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
+  // A tensor without dimensions has no extents that are asked for.
+  if (type.getRank() == 0)
+    return value;
+  auto scalar = mlir::RankedTensorType::get({}, builder.getI64Type());
+  auto number = [&](int64_t given) -> mlir::Value {
+    return ConstantOp::create(builder, loc, scalar, mlir::DenseElementsAttr::get(scalar, given));
+  };
+  mlir::Value shortage = number(least - form.added);
+  for (const CountForm::Term &term : form.terms)
+    shortage = SubOp::create(builder, loc, scalar, shortage,
+                             MulOp::create(builder, loc, scalar, term.count, number(term.factor)));
+  shortage = MaxOp::create(builder, loc, scalar, shortage, number(0));
+  Counts given(get(value));
+  int64_t dim = 0;
+  for (auto [candidate, count] : llvm::enumerate(given))
+    if (count)
+      dim = static_cast<int64_t>(candidate);
+  mlir::Value extent = given.empty() ? number(type.getDimSize(dim)) : given[dim];
+  mlir::Value checked = checkExcess(builder, loc, extent, shortage, kShortagePositions);
+  mlir::Value required = ClearTailOp::create(builder, loc, type, value, checked, dim);
+  // Of a result without elements nothing is computed: the count itself is looked up.
+  if (!given.empty()) {
+    forms.try_emplace(checked, getForm(extent));
+    given[dim] = checked;
+  }
+  set(required, given);
+  return required;
+}
+
 void Bounds::forget(mlir::Value value) {
   counts.erase(value);
   if (auto form = forms.find(value); form != forms.end()) {
-    formed.erase(form->second.getKey());
+    if (auto made = formed.find(form->second.getKey()); made != formed.end() && made->second == value)
+      formed.erase(made);
     forms.erase(form);
   }
   if (auto derivation = derivations.find(value); derivation != derivations.end()) {

@@ -95,6 +95,10 @@ public:
   /// with an error.
   mlir::Value agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, unsigned dim, mlir::Value count);
 
+  /// `value`; a run in which the sum of `form` is below `least` ends with an error. The bounds of `value` are known.
+  mlir::Value require(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, const CountForm &form,
+                      int64_t least);
+
   /// Finds the bounded dimensions of the results of `op`, from those of its operands: a dimension of an operand that is
   /// read at a loop over a dimension of the result, and nothing else, bounds that dimension. Indices that are looked up
   /// get tails that are zero, and so do factors of products that are summed over one. Where two counts meet, they are

@@ -122,6 +122,18 @@ int64_t CountForm::getBound(llvm::function_ref<int64_t(mlir::Value)> getBound) c
   return std::max<int64_t>(sum, 0) / divisor;
 }
 
+int64_t CountForm::getLeast(llvm::function_ref<int64_t(mlir::Value)> getBound) const {
+  int64_t sum = added;
+  for (const Term &term : terms)
+    if (term.factor < 0) {
+      std::optional<int64_t> next = llvm::checkedMulAdd(term.factor, getBound(term.count), sum);
+      if (!next)
+        return std::numeric_limits<int64_t>::min();
+      sum = *next;
+    }
+  return sum;
+}
+
 CountForm::Key CountForm::getKey() const {
   Key key;
   for (const Term &term : terms)

@@ -55,13 +55,17 @@ struct CountForm {
   /// The largest value, where `getBound` says this of the counts of the sum; the largest integer if it does not fit.
   int64_t getBound(llvm::function_ref<int64_t(mlir::Value)> getBound) const;
 
+  /// The smallest value of the sum itself.
+  int64_t getLeast(llvm::function_ref<int64_t(mlir::Value)> getBound) const;
+
+  /// Adds a multiple of the terms and of the constant of `other`; false if numbers do not fit.
+  bool accumulate(const CountForm &other, int64_t factor);
+
   /// Equal for equal forms.
   using Key = std::vector<std::pair<const void *, int64_t>>;
   Key getKey() const;
 
 private:
-  /// Adds a multiple of the terms and of the constant of `other`.
-  bool accumulate(const CountForm &other, int64_t factor);
   /// The simplest equal form.
   CountForm normalized() const;
 };

@@ -29,6 +29,8 @@ static constexpr int64_t kMaxScale = int64_t(1) << 20;
 
 namespace {
 
+using SignedExtent = OnnxNode::SignedExtent;
+
 /// Finds out what numbers and counts the elements of a value are.
 class Tracer {
 public:
@@ -36,7 +38,10 @@ public:
 
   /// The elements of integers, row-major; none if they are made by something else than moving numbers and counts, and
   /// adding, multiplying and dividing them.
-  std::optional<llvm::SmallVector<Extent>> trace(mlir::Value value, unsigned depth = kMaxDepth);
+  std::optional<llvm::SmallVector<SignedExtent>> trace(mlir::Value value, unsigned depth = kMaxDepth);
+
+  /// The elements are these in runs in which no sum is below its number.
+  llvm::SmallVector<std::pair<CountForm, int64_t>> requirements;
 
 private:
   /// `extent * numerator / denominator`, which floats stand for before they are rounded.
@@ -45,12 +50,19 @@ private:
     int64_t numerator = 1, denominator = 1;
   };
 
-  std::optional<llvm::SmallVector<Extent>> traceParts(mlir::Operation *op, unsigned depth);
-  std::optional<llvm::SmallVector<Extent>> traceArithmetic(mlir::Operation *op, unsigned depth);
-  std::optional<llvm::SmallVector<Extent>> traceFloor(mlir::Value value, unsigned depth);
+  std::optional<llvm::SmallVector<SignedExtent>> traceParts(mlir::Operation *op, unsigned depth);
+  std::optional<llvm::SmallVector<SignedExtent>> traceArithmetic(mlir::Operation *op, unsigned depth);
+  std::optional<llvm::SmallVector<SignedExtent>> traceFloor(mlir::Value value, unsigned depth);
   std::optional<llvm::SmallVector<Real>> traceReal(mlir::Value value, unsigned depth);
-  std::optional<Extent> combine(mlir::Operation *op, const Extent &a, const Extent &b);
-  std::optional<Extent> makeExtent(const std::optional<CountForm> &form);
+  std::optional<SignedExtent> combine(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b);
+  /// The sum or difference of two numbers, or the multiple or quotient of one, that may be below 0.
+  std::optional<SignedExtent> combineSigned(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b);
+  std::optional<SignedExtent> makeExtent(const std::optional<CountForm> &form);
+  /// The form whose sum the number is, also below 0.
+  CountForm getExact(const SignedExtent &number) const;
+  int64_t getLeast(const CountForm &form) const {
+    return form.getLeast([this](mlir::Value count) { return bounds.getBound(count); });
+  }
 
   OnnxNode &node;
   const Bounds &bounds;
@@ -58,40 +70,88 @@ private:
 
 } // namespace
 
-std::optional<Extent> Tracer::makeExtent(const std::optional<CountForm> &form) {
+std::optional<SignedExtent> Tracer::makeExtent(const std::optional<CountForm> &form) {
   if (!form)
     return std::nullopt;
   if (form->isConstant())
-    return Extent{form->divisor == 1 ? form->added : form->getConstant(), {}};
+    return SignedExtent{{form->divisor == 1 ? form->added : form->getConstant(), {}}};
   if (bounds.getBound(*form) == 0)
-    return Extent{0, {}};
+    return SignedExtent{{0, {}}};
   mlir::Value count = node.makeCount(*form);
-  return count ? std::optional(Extent{bounds.getBound(*form), count}) : std::nullopt;
+  return count ? std::optional(SignedExtent{{bounds.getBound(*form), count}}) : std::nullopt;
 }
 
-std::optional<Extent> Tracer::combine(mlir::Operation *op, const Extent &a, const Extent &b) {
-  if (llvm::isa<MulOp>(op) && !a.count)
-    return makeExtent(bounds.combine(b, a, [](const CountForm &count, const CountForm &factor) {
-      return factor.isConstant() ? count.times(factor.added) : std::nullopt;
-    }));
-  return makeExtent(bounds.combine(a, b, [&](const CountForm &formA, const CountForm &formB) {
+CountForm Tracer::getExact(const SignedExtent &number) const {
+  if (number.exact)
+    return *number.exact;
+  if (!number.extent.count)
+    return CountForm::constant(number.extent.number);
+  CountForm form = bounds.getForm(number.extent.count);
+  return form.divisor == 1 && form.isNeverNegative() ? form : CountForm::of(number.extent.count);
+}
+
+std::optional<SignedExtent> Tracer::combineSigned(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b) {
+  CountForm exact = getExact(a), other = getExact(b);
+  if (llvm::isa<MulOp>(op) && exact.isConstant())
+    std::swap(exact, other);
+  if (llvm::isa<MulOp, DivOp>(op)) {
+    int64_t number = other.added;
+    if (!other.isConstant() || number < 0 || (number == 0 && llvm::isa<DivOp>(op)))
+      return std::nullopt;
+    if (llvm::isa<DivOp>(op)) {
+      // Quotients are rounded to 0, to which those of small numbers below 0 are, too.
+      if (getLeast(exact) <= -number)
+        requirements.emplace_back(exact, 1 - number);
+      return makeExtent(exact.dividedBy(number));
+    }
+    std::optional<CountForm> product = exact.times(number);
+    if (!product)
+      return std::nullopt;
+    exact = *product;
+  } else if (!exact.accumulate(other, llvm::isa<SubOp>(op) ? -1 : 1)) {
+    return std::nullopt;
+  }
+  std::optional<SignedExtent> result = makeExtent(exact);
+  if (result && !exact.isConstant() && getLeast(exact) < 0)
+    result->exact = exact;
+  return result;
+}
+
+std::optional<SignedExtent> Tracer::combine(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b) {
+  if (a.exact || b.exact)
+    return combineSigned(op, a, b);
+  auto compute = [&](const CountForm &formA, const CountForm &formB) -> std::optional<CountForm> {
     if (llvm::isa<AddOp>(op))
       return formA.plus(formB);
     if (llvm::isa<SubOp>(op))
       return formA.minus(formB);
+    if (llvm::isa<MulOp>(op) && formA.isConstant())
+      return formB.times(formA.added);
     if (!formB.isConstant())
-      return std::optional<CountForm>();
+      return std::nullopt;
     if (llvm::isa<MulOp>(op))
       return formA.times(formB.added);
     return formB.added > 0 ? formA.dividedBy(formB.added) : std::nullopt;
-  }));
+  };
+  std::optional<CountForm> form = bounds.combine(a.extent, b.extent, compute);
+  if (!form)
+    return std::nullopt;
+  std::optional<SignedExtent> result = makeExtent(form);
+  if (!result || form->isConstant() || form->isNeverNegative() || llvm::isa<MulOp, DivOp>(op))
+    return result;
+  CountForm exact = getExact(a);
+  if (!exact.accumulate(getExact(b), llvm::isa<SubOp>(op) ? -1 : 1))
+    return std::nullopt;
+  if (getLeast(exact) < 0)
+    result->exact = exact;
+  return result;
 }
 
-std::optional<llvm::SmallVector<Extent>> Tracer::traceArithmetic(mlir::Operation *op, unsigned depth) {
+std::optional<llvm::SmallVector<SignedExtent>> Tracer::traceArithmetic(mlir::Operation *op, unsigned depth) {
   auto a = trace(op->getOperand(0), depth - 1), b = trace(op->getOperand(1), depth - 1);
   if (!a || !b || (a->size() != b->size() && a->size() != 1 && b->size() != 1))
     return std::nullopt;
-  llvm::SmallVector<Extent> result;
+  llvm::SmallVector<SignedExtent> result;
   for (size_t i = 0, size = a->empty() || b->empty() ? 0 : std::max(a->size(), b->size()); i < size; ++i) {
     auto extent = combine(op, (*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
     if (!extent)
@@ -109,7 +169,11 @@ std::optional<llvm::SmallVector<Tracer::Real>> Tracer::traceReal(mlir::Value val
     auto extents = trace(op->getOperand(0), depth - 1);
     if (!extents)
       return std::nullopt;
-    return llvm::map_to_vector(*extents, [](const Extent &extent) { return Real{extent}; });
+    return llvm::map_to_vector(*extents, [&](const SignedExtent &number) {
+      if (number.exact)
+        requirements.emplace_back(*number.exact, 0);
+      return Real{number.extent};
+    });
   }
   if (llvm::isa<ReshapeOp>(op))
     return traceReal(op->getOperand(0), depth - 1);
@@ -138,14 +202,14 @@ std::optional<llvm::SmallVector<Tracer::Real>> Tracer::traceReal(mlir::Value val
   return reals;
 }
 
-std::optional<llvm::SmallVector<Extent>> Tracer::traceFloor(mlir::Value value, unsigned depth) {
+std::optional<llvm::SmallVector<SignedExtent>> Tracer::traceFloor(mlir::Value value, unsigned depth) {
   // Of numbers that are not negative, to convert them to integers is to round down, too.
   if (auto floor = value.getDefiningOp<FloorOp>())
     value = floor->getOperand(0);
   auto reals = traceReal(value, depth);
   if (!reals)
     return std::nullopt;
-  llvm::SmallVector<Extent> result;
+  llvm::SmallVector<SignedExtent> result;
   for (const Real &real : *reals) {
     auto extent = makeExtent(bounds.combine(real.extent, {}, [&](const CountForm &form, const CountForm &) {
       std::optional<CountForm> product = form.times(real.numerator);
@@ -158,8 +222,8 @@ std::optional<llvm::SmallVector<Extent>> Tracer::traceFloor(mlir::Value value, u
   return result;
 }
 
-std::optional<llvm::SmallVector<Extent>> Tracer::traceParts(mlir::Operation *op, unsigned depth) {
-  llvm::SmallVector<Extent> result;
+std::optional<llvm::SmallVector<SignedExtent>> Tracer::traceParts(mlir::Operation *op, unsigned depth) {
+  llvm::SmallVector<SignedExtent> result;
   if (llvm::isa<ConcatOp>(op)) {
     for (mlir::Value operand : op->getOperands()) {
       auto part = trace(operand, depth - 1);
@@ -191,16 +255,16 @@ std::optional<llvm::SmallVector<Extent>> Tracer::traceParts(mlir::Operation *op,
   return result;
 }
 
-std::optional<llvm::SmallVector<Extent>> Tracer::trace(mlir::Value value, unsigned depth) {
+std::optional<llvm::SmallVector<SignedExtent>> Tracer::trace(mlir::Value value, unsigned depth) {
   mlir::Type type = OnnxNode::getType(value).getElementType();
   if (mlir::ElementsAttr constant = OnnxNode::getConstant(value)) {
     auto numbers = isDataMissing(constant) ? std::nullopt : readInts(constant);
     if (!numbers)
       return std::nullopt;
-    return llvm::map_to_vector(*numbers, [](int64_t number) { return Extent{number, {}}; });
+    return llvm::map_to_vector(*numbers, [](int64_t number) { return SignedExtent{{number, {}}}; });
   }
   if (bounds.isCount(value))
-    return llvm::SmallVector<Extent>{{bounds.getBound(value), value}};
+    return llvm::SmallVector<SignedExtent>{{{bounds.getBound(value), value}}};
   mlir::Operation *op = value.getDefiningOp();
   // Of other integers some are too narrow.
   if (!op || depth == 0 || !(type.isInteger(64) || type.isInteger(32)))
@@ -220,13 +284,38 @@ std::optional<llvm::SmallVector<Extent>> Tracer::trace(mlir::Value value, unsign
 }
 
 llvm::FailureOr<llvm::SmallVector<Extent>> OnnxNode::getExtents(unsigned index, llvm::StringRef what) {
-  if (mlir::Value input = getInput(index); input && !getConstant(input))
-    if (auto extents = Tracer(*this, context.bounds).trace(input))
-      return std::move(*extents);
+  if (mlir::Value input = getInput(index); input && !getConstant(input)) {
+    Tracer tracer(*this, context.bounds);
+    if (auto numbers = tracer.trace(input)) {
+      requirements.append(tracer.requirements);
+      return llvm::map_to_vector(*numbers, [&](const SignedExtent &number) {
+        if (number.exact)
+          requirements.emplace_back(*number.exact, 0);
+        return number.extent;
+      });
+    }
+  }
   auto numbers = getConstantInts(index, what);
   if (failed(numbers))
     return llvm::failure();
   return llvm::map_to_vector(*numbers, [](int64_t number) { return Extent{number, {}}; });
+}
+
+llvm::FailureOr<OnnxNode::SignedExtent> OnnxNode::getSignedExtent(unsigned index, llvm::StringRef what) {
+  mlir::Value input = getInput(index);
+  if (input && getType(input).getNumElements() != 1)
+    return invalid("'" + what + "' is not a single number");
+  if (input && !getConstant(input)) {
+    Tracer tracer(*this, context.bounds);
+    if (auto numbers = tracer.trace(input); numbers && numbers->size() == 1) {
+      requirements.append(tracer.requirements);
+      return numbers->front();
+    }
+  }
+  auto numbers = getConstantInts(index, what);
+  if (failed(numbers))
+    return llvm::failure();
+  return SignedExtent{{numbers->front(), {}}};
 }
 
 mlir::Value OnnxNode::stateUnbounded(mlir::Value value) {

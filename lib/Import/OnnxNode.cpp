@@ -377,6 +377,10 @@ mlir::Value OnnxNode::constantTensor(const onnx::TensorProto &tensor) {
 llvm::LogicalResult OnnxNode::setResult(unsigned index, mlir::Value value) {
   if (!value)
     return llvm::failure();
+  if (!requirements.empty() && failed(inferBounds(value)))
+    return llvm::failure();
+  for (const auto &[form, least] : requirements)
+    value = context.bounds.require(context.builder, context.loc, value, form, least);
   return setBinding(index, Binding::known(value));
 }
 

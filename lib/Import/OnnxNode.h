@@ -89,7 +89,15 @@ public:
   /// is not constant.
   llvm::FailureOr<llvm::SmallVector<int64_t>> getConstantInts(unsigned index, llvm::StringRef what);
   /// The same of extents, each of which may be the count that bounds a dimension.
+  /// Runs in which one is below 0 end with an error.
   llvm::FailureOr<llvm::SmallVector<Extent>> getExtents(unsigned index, llvm::StringRef what);
+  /// A number that extents are added to or subtracted from. `exact` is set if it may be below 0: the sum of this form,
+  /// which is not divided.
+  struct SignedExtent {
+    Extent extent;
+    std::optional<CountForm> exact = {};
+  };
+  llvm::FailureOr<SignedExtent> getSignedExtent(unsigned index, llvm::StringRef what);
   llvm::FailureOr<llvm::SmallVector<double>> getConstantFloats(unsigned index, llvm::StringRef what);
 
   // Attributes.
@@ -187,7 +195,7 @@ public:
   mlir::Value multiplyCount(mlir::Value count, int64_t factor, int64_t added);
   mlir::Value addCounts(mlir::Value a, mlir::Value b);
   /// `a` - `b`, or 0 if that is below 0.
-  Extent subtractExtents(const Extent &a, const Extent &b);
+  Extent subtractExtents(const SignedExtent &a, const SignedExtent &b);
   /// `extent` / `number`, rounded up.
   Extent divideExtent(const Extent &extent, int64_t number);
   Extent makeExtent(const CountForm &form);
@@ -263,6 +271,8 @@ private:
   Context context;
   llvm::SmallVector<Binding> results;
   llvm::SmallPtrSet<mlir::Operation *, 16> visited; ///< By `inferBounds`.
+  /// Sums, with what they are at least in runs that do not end with an error.
+  llvm::SmallVector<std::pair<CountForm, int64_t>> requirements;
   std::optional<Obstacle> obstacle;
 };
 

@@ -301,29 +301,28 @@ static llvm::FailureOr<mlir::TypedAttr> readScalar(OnnxNode &node, unsigned inde
 
 /// A range of integers whose length varies from run to run: `start`, `limit` or both are extents.
 static llvm::LogicalResult importBoundedRange(OnnxNode &node) {
-  auto start = node.getExtents(0, "start"), limit = node.getExtents(1, "limit");
+  auto start = node.getSignedExtent(0, "start"), limit = node.getSignedExtent(1, "limit");
   auto delta = node.getConstantInts(2, "delta");
   if (failed(start) || failed(limit) || failed(delta))
     return llvm::failure();
   mlir::Type type = node.getType(node.getInput(0)).getElementType();
-  if (start->size() != 1 || limit->size() != 1 || delta->size() != 1 || delta->front() == 0)
+  if (delta->size() != 1 || delta->front() == 0)
     return node.invalid("'start', 'limit' and 'delta' are not single numbers, or 'delta' is 0");
   if (node.getType(node.getInput(1)).getElementType() != type ||
       node.getType(node.getInput(2)).getElementType() != type)
     return node.invalid("'start', 'limit' and 'delta' differ in type");
   int64_t step = delta->front();
-  Extent length = step > 0 ? node.subtractExtents(limit->front(), start->front())
-                           : node.subtractExtents(start->front(), limit->front());
+  Extent length = step > 0 ? node.subtractExtents(*limit, *start) : node.subtractExtents(*start, *limit);
   length = node.divideExtent(length, std::abs(step));
   if (length.number > std::numeric_limits<int32_t>::max())
     return node.invalid("the range is too long");
   mlir::Builder &builder = node.getBuilder();
-  mlir::Value range =
-      node.createAs<RangeOp>(mlir::RankedTensorType::get(length.number, type),
-                             builder.getIntegerAttr(type, start->front().count ? 0 : start->front().number),
-                             builder.getIntegerAttr(type, step));
-  if (start->front().count)
-    range = node.create<AddOp>(range, node.cast(start->front().count, type));
+  bool varies = start->extent.count || start->exact;
+  mlir::Value range = node.createAs<RangeOp>(mlir::RankedTensorType::get(length.number, type),
+                                             builder.getIntegerAttr(type, varies ? 0 : start->extent.number),
+                                             builder.getIntegerAttr(type, step));
+  if (varies)
+    range = node.create<AddOp>(range, node.reshape(node.getInput(0), {}));
   return node.setResult(node.bound(range, {length.count}));
 }
 

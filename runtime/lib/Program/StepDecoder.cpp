@@ -140,7 +140,7 @@ absl::Status Decoder::decodeKernel(const std::string &where, const artifact::Ker
   call.firstCheck = plan.numChecks;
   if (step.checks())
     for (const artifact::IndexCheck *check : *step.checks()) {
-      if (check->extent() < 0 || check->extent() > maxExtent)
+      if (check->extent() < -1 || check->extent() > maxExtent)
         return damaged(where, " checks indices of a dimension of extent ", check->extent());
       if (check->tensor() >= 0)
         RETURN_IF_ERROR(tensorIndex(where, static_cast<uint32_t>(check->tensor())));

@@ -78,7 +78,7 @@ struct StepInfo;
 /// An index that a kernel reads from data, and reports where it is out of range.
 struct IndexCheck {
   std::string node; ///< That reads it.
-  int64_t extent;   ///< Of what is indexed; 0 if the index is the difference of two extents that must be equal.
+  int64_t extent;   ///< Of what is indexed. At 0 two extents differ by the index, at -1 an extent is below 0 by it.
   uint32_t dim;     ///< Which of its dimensions that is.
   bool isUnsigned;  ///< Whether the index is; else negative ones count from the end.
   int64_t tensor;   ///< That has the indices; -1 if the kernel computes them.

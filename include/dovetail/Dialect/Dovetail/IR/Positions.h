@@ -22,6 +22,8 @@ namespace dovetail {
 inline constexpr llvm::StringLiteral kPositionsAttrName = "dovetail.positions";
 /// Its value where the index is the difference of two extents that must be equal: a lookup of index 0 in one element.
 inline constexpr int64_t kDifferencePositions = 0;
+/// The same where the index is how far an extent is below 0.
+inline constexpr int64_t kShortagePositions = -1;
 
 } // namespace dovetail
 
