@@ -226,8 +226,19 @@ mlir::Value OnnxNode::fold(mlir::Operation *op, unsigned number) {
   mlir::Value result = op->getResult(number);
   if (getType(result).getNumElements() == 0) {
     auto empty = mlir::DenseElementsAttr::get(getType(result), llvm::ArrayRef<mlir::Attribute>());
+    // Other extents of the result may vary.
+    bool isBounded =
+        llvm::any_of(op->getOperands(), [&](mlir::Value value) { return context.bounds.isBounded(value); });
+    Counts counts;
+    if (isBounded && !context.bounds.infer(op))
+      counts.assign(getCounts(result).begin(), getCounts(result).end());
+    for (mlir::Value value : op->getResults())
+      context.bounds.forget(value);
     op->erase();
-    return constant(empty);
+    mlir::Value folded = constant(empty);
+    if (llvm::any_of(counts, [](mlir::Value count) { return static_cast<bool>(count); }))
+      context.bounds.set(folded, std::move(counts));
+    return folded;
   }
   if (!isSmallConstant(getType(result)) || !isQuickToEvaluate(op))
     return result;

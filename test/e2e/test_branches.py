@@ -119,7 +119,7 @@ def test_branches_without_elements(dovetail, axis):
     model = onnx.parser.parse_model(
         f"""<ir_version: 9, opset_import: ["" : 18]>
         g (float[n, m] x, bool flag) => (float[a, b] y) <int64[1] zero = {{0}}, int64[1] axis = {{{axis}}}> {{
-          y = If (flag) <then_branch = a () => (float[c, d] u) {{ u = Slice(x, zero, zero, axis) }},
+          y = If (flag) <then_branch = a () => (float[c, d] u) {{ w = Slice(x, zero, zero, axis) u = Neg(w) }},
                          else_branch = b () => (float[e, f] v) {{ v = Slice(x, zero, zero, axis) }}>
         }}"""
     )
