@@ -77,6 +77,8 @@ static OperatorExpansion pad("com.microsoft", "Pad", [](Expansion &node) -> llvm
   auto pads = readConstant(node, "pads");
   if (failed(pads))
     return llvm::failure();
+  if (node.hasOperand("value") && node.getType("value").getNumElements() != 1)
+    return node.invalid("'value' is not one number");
   std::string value = node.hasOperand("value") ? getNumber(node, "value") : "";
   node.setResult("output", node.add("Pad", {"data", node.ints(*pads), value}, {{"mode", node.getString("mode")}}));
   return llvm::success();

@@ -126,6 +126,9 @@ static void countWords(Expansion &node) {
 static OperatorExpansion embed("com.microsoft", "EmbedLayerNormalization", [](Expansion &node) -> llvm::LogicalResult {
   if (node.getRank("input_ids") != 2)
     return node.invalid("'input_ids' needs 2 dimensions");
+  for (const char *name : {"word_embedding", "position_embedding", "segment_embedding"})
+    if (node.hasOperand(name) && node.getRank(name) != 2)
+      return node.invalid("'" + llvm::Twine(name) + "' needs 2 dimensions");
   if (node.hasOperand("segment_ids") != node.hasOperand("segment_embedding"))
     return node.invalid("'segment_ids' and 'segment_embedding' need each other");
   int64_t length = node.getShape("input_ids")[1], positions = node.getShape("position_embedding")[0];
