@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// States MultiHeadAttention and Attention.
+// States MultiHeadAttention, Attention and QAttention.
 //
 //===----------------------------------------------------------------------===//
 
 #include "AttentionParts.h"
+#include "Quantized.h"
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 
@@ -31,6 +32,8 @@ public:
   llvm::LogicalResult checkHeads();
   llvm::LogicalResult readMultiHead();
   llvm::LogicalResult readAttention();
+  /// The same of QAttention: sums are of integers, and results of the bias's type.
+  llvm::LogicalResult readQuantized();
   /// Finds the terms that masks and biases add to scores.
   llvm::LogicalResult addMask(llvm::StringRef operand);
   void finish();
@@ -39,6 +42,8 @@ public:
   bool takesStarts = false;
 
 private:
+  /// `project` gives the queries, keys and values of all heads, without their bias.
+  llvm::LogicalResult readProjected(llvm::StringRef weightsName, llvm::function_ref<std::string()> project);
   llvm::LogicalResult checkQuery();
   llvm::LogicalResult readPacked();
   llvm::LogicalResult readKeys();
@@ -254,16 +259,39 @@ llvm::LogicalResult MultiHead::checkQuery() {
 //===----------------------------------------------------------------------===//
 
 llvm::LogicalResult MultiHead::readAttention() {
+  return readProjected("weights", [&] { return node.add("MatMul", {"input", "weights"}); });
+}
+
+llvm::LogicalResult MultiHead::readQuantized() {
+  if (failed(requireScalars(node, {"input_scale", "input_zero_point"})))
+    return llvm::failure();
+  for (llvm::StringRef name : {"weight_scale", "weight_zero_point"})
+    if (node.hasOperand(name) && node.getType(name).getNumElements() != 1 &&
+        node.getShape(name) != node.getShape("weight").take_back(1))
+      return node.invalid("'" + name + "' needs one number, or one for each column of 'weight'");
+  type = node.getType("bias").getElementType();
+  return readProjected("weight", [&] {
+    bool hasZero = node.hasOperand("input_zero_point"), isOne = node.getType("weight_scale").getNumElements() == 1;
+    std::string zero = hasZero ? getScalar(node, "input_zero_point") : "";
+    std::string sum = node.add("MatMulInteger", {"input", "weight", zero, node.getOperand("weight_zero_point")});
+    std::string scale = isOne ? getScalar(node, "weight_scale") : "weight_scale";
+    scale = node.add("Mul", {getScalar(node, "input_scale"), scale});
+    mlir::Type f32 = mlir::Float32Type::get(type.getContext());
+    return cast(node, node.add("Mul", {cast(node, sum, f32), cast(node, scale, f32)}), type);
+  });
+}
+
+llvm::LogicalResult MultiHead::readProjected(llvm::StringRef weightsName, llvm::function_ref<std::string()> project) {
   for (const char *name : {"do_rotary", "past_present_share_buffer"})
     if (node.getInt(name) != 0)
       return node.unsupported(llvm::Twine("attribute '") + name + "' is not supported",
                               "export the model with MultiHeadAttention and RotaryEmbedding");
   if (node.hasOperand("past_sequence_length"))
     return node.unsupported("operand 'past_sequence_length' is for caches that are written in place");
-  llvm::ArrayRef<int64_t> input = node.getShape("input"), weights = node.getShape("weights");
+  llvm::ArrayRef<int64_t> input = node.getShape("input"), weights = node.getShape(weightsName);
   if (input.size() != 3 || weights.size() != 2 || weights[0] != input[2])
-    return node.invalid(
-        "'input' must be (batch, tokens, size), and 'weights' (size, sizes of queries, keys and values)");
+    return node.invalid("'input' must be (batch, tokens, size), and '" + weightsName +
+                        "' (size, sizes of queries, keys and values)");
   batch = input[0];
   queries = keys = input[1];
   llvm::SmallVector<int64_t> sizes = node.getInts("qkv_hidden_sizes");
@@ -273,10 +301,10 @@ llvm::LogicalResult MultiHead::readAttention() {
       llvm::any_of(sizes, [](int64_t size) { return size <= 0; }) || sizes[0] + sizes[1] + sizes[2] != weights[1])
     return node.invalid("queries and keys must have one size, and all sizes must be multiples of 'num_heads' whose sum "
                         "is the " +
-                        llvm::Twine(weights[1]) + " columns of 'weights'");
+                        llvm::Twine(weights[1]) + " columns of '" + weightsName + "'");
   size = sizes[0] / heads;
   valueSize = sizes[2] / heads;
-  std::string all = node.add("MatMul", {"input", "weights"});
+  std::string all = project();
   if (node.hasOperand("bias")) {
     if (node.getShape("bias") != llvm::ArrayRef<int64_t>(weights[1]))
       return node.invalid("'bias' must have " + llvm::Twine(weights[1]) + " entries");
@@ -438,6 +466,15 @@ static OperatorExpansion attention("com.microsoft", "Attention", [](Expansion &n
   MultiHead attention(node, "input");
   attention.takesStarts = true;
   if (failed(attention.checkHeads()) || failed(attention.readAttention()) || failed(attention.addMask("mask_index")))
+    return llvm::failure();
+  attention.finish();
+  return llvm::success();
+});
+
+static OperatorExpansion quantized("com.microsoft", "QAttention", [](Expansion &node) -> llvm::LogicalResult {
+  MultiHead attention(node, "input");
+  attention.takesStarts = true;
+  if (failed(attention.checkHeads()) || failed(attention.readQuantized()) || failed(attention.addMask("mask_index")))
     return llvm::failure();
   attention.finish();
   return llvm::success();

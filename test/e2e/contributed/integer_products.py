@@ -4,6 +4,7 @@
 import numpy as np
 
 from .fused import result_shape
+from .multi_head import make_mask, make_options
 from .quantized import Quantized, without_last
 from .registry import contributes
 
@@ -167,3 +168,26 @@ def _convolve(x, w, group, extents, kernel, dilations, strides, pads, auto_pad):
             weights = w[(of, slice(None), *tap)]
             result[:, of] += np.einsum("nc...,oc->no...", part[:, g * channels : (g + 1) * channels], weights)
     return result
+
+
+@contributes("QAttention", refused=("do_rotary", "past_present_share_buffer"))
+def attention(d, op):
+    batch, heads, size, tokens = d.integer(1, 3), d.integer(1, 4), d.integer(1, 8), d.integer(1, 9)
+    width, columns = d.integer(1, 24), 3 * heads * size
+    past = d.pick(0, 0, d.integer(1, 5))
+    x, x_scale, x_zero = _factor(d, [batch, tokens, width], np.uint8, d.pick((), (1,)))
+    w, w_scale, w_zero = _factor(d, [width, columns], d.pick(np.uint8, np.int8), d.pick((), (1,), (columns,)))
+    # Sums stay where exponentials are exact.
+    x_scale, w_scale = x_scale / np.float32(8), w_scale / np.float32(8)
+    operands = [d.input(x), d.either(w, 0.8), d.either(d.values([columns], np.float32)), d.either(x_scale), d.either(w_scale)]
+    operands += [d.either(make_mask(d, batch, tokens, past, tokens, True), 0.4) if d.chance(0.5) else ""]
+    operands += [d.either(x_zero) if d.chance(0.6) else "", d.either(w_zero) if d.chance(0.6) else ""]
+    operands += [d.input(d.values([2, batch, heads, past, size], np.float32)) if past else ""]
+    d.contributed(
+        op,
+        *without_last(operands),
+        outputs=2 if past else d.pick(1, 2),
+        num_heads=heads,
+        unidirectional=d.pick(None, None, 0, 1),
+        **make_options(d),
+    )

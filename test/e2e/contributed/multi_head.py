@@ -17,7 +17,7 @@ def _type(d):
     return (np.float16, 0.5) if half else (np.float32, 3)
 
 
-def _mask(d, batch, queries, past, keys, starts, columns=True):
+def make_mask(d, batch, queries, past, keys, starts, columns=True):
     """A mask, each row of which keeps a key, as integers of 32 bits; unless `columns`, one of lengths."""
     total = past + keys
     kinds = ["lengths", "joined"] + (["rows", "each"] if columns else []) + (["starts", "dummy"] if starts else [])
@@ -42,7 +42,7 @@ def _bias(d, batch, heads, queries, total, dtype):
     return d.values([d.pick(1, batch), d.pick(1, heads), queries, total], dtype, -1, 1)
 
 
-def _common(d):
+def make_options(d):
     return dict(
         scale=d.pick(None, None, 0.25, 0.0),
         mask_filter_value=d.pick(None, None, -50000.0, -3.0),
@@ -97,7 +97,7 @@ def multi_head_attention(d, op):
         bias = d.values([heads * (2 * size + value_size)], dtype, -bound, bound)
         operands[3] = d.either(bias)
     if d.chance(0.5):
-        mask = _mask(d, batch, queries, past, keys, False, known or not shared)
+        mask = make_mask(d, batch, queries, past, keys, False, known or not shared)
         operands[4] = d.either(mask, 0.4)
     if (known or not shared) and d.chance(0.4):
         added = _bias(d, batch, heads, queries, total, dtype)
@@ -108,7 +108,7 @@ def multi_head_attention(d, op):
         operands[6:8] = d.input(before[0]), d.input(before[1])
     if shared:
         operands[8] = (d.constant if known else d.input)(np.array([past], np.int32))
-    common = _common(d)
+    common = make_options(d)
     outputs = d.pick(3, 4 if known else 3) if shared else d.pick(1, 3, 4)
     names = d.contributed(
         op, *positional(*operands), outputs=outputs, num_heads=heads, unidirectional=unidirectional, **common
@@ -163,7 +163,7 @@ def attention(d, op):
     if d.chance(0.7):
         operands[2] = d.either(d.values([columns], dtype, -bound, bound))
     if d.chance(0.5):
-        operands[3] = d.either(_mask(d, batch, tokens, past or 0, tokens, True), 0.4)
+        operands[3] = d.either(make_mask(d, batch, tokens, past or 0, tokens, True), 0.4)
     if past:
         operands[4] = d.input(d.values([2, batch, heads, past, size], dtype))
     elif d.chance(0.4):
@@ -178,5 +178,5 @@ def attention(d, op):
         unidirectional=d.pick(None, None, 0, 1),
         # Of 'do_rotary' alone.
         rotary_embedding_dim=d.pick(None, None, 32),
-        **_common(d),
+        **make_options(d),
     )
