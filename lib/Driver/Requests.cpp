@@ -280,19 +280,19 @@ LogicalResult RequestAttacher::checkFed(StringRef option, unsigned output, unsig
   for (int64_t dim = 0; fits && dim < to.getRank(); ++dim) {
     if (lengths[dim] >= 0 && computed[dim] < 0 && from.getDimSize(dim) > to.getDimSize(dim))
       return usage("'" + option + "': dimension " + Twine(dim) + " of output '" + out + "' is " +
-                   Twine(from.getDimSize(dim)) + ", but that of input '" + in + "' has the bound " +
-                   Twine(to.getDimSize(dim)) + "; give a --bound of at least " + Twine(from.getDimSize(dim)));
+                   Twine(from.getDimSize(dim)) + ", but input '" + in + "' has the bound " + Twine(to.getDimSize(dim)) +
+                   "; give a --bound of at least " + Twine(from.getDimSize(dim)));
     if (lengths[dim] < 0 && computed[dim] >= 0)
       return usage("'" + option + "': dimension " + Twine(dim) + " of output '" + out +
-                   "' varies from run to run, but that of input '" + in + "' is " + Twine(to.getDimSize(dim)) +
-                   " in each; give the dimension of the input a --bound");
+                   "' varies from run to run, but input '" + in + "' has " + Twine(to.getDimSize(dim)) +
+                   " there in each run; give the dimension of the input a --bound");
     fits = lengths[dim] >= 0 || from.getDimSize(dim) == to.getDimSize(dim);
   }
   if (fits)
     return success();
   std::string text;
   llvm::raw_string_ostream(text) << "output '" << out << "' is " << from << ", but input '" << in << "' " << to;
-  return usage("'" + option + "': " + text + "; what is fed back has the input's type and shape");
+  return usage("'" + option + "': " + text + "; the output must have the type and shape of the input");
 }
 
 LogicalResult RequestAttacher::checkLengths() {
@@ -306,9 +306,9 @@ LogicalResult RequestAttacher::checkLengths() {
   for (unsigned input = 0; input < inputs.size(); ++input)
     for (int64_t length : countsOfInput(input))
       if (feeders.count(length) && !fedBack.count(input))
-        return usage("input '" + inputs[input] + "' has the length '" + nameOf(length) +
-                     "', which is that of output '" + outputs[feeders.lookup(length)] +
-                     "' in the next run, but nothing is fed back to it; add --feedback OUT:" + inputs[input]);
+        return usage("input '" + inputs[input] + "' has the length '" + nameOf(length) + "', which output '" +
+                     outputs[feeders.lookup(length)] +
+                     "' gives in the next run, but nothing is fed back to it; add --feedback OUT:" + inputs[input]);
   return success();
 }
 
