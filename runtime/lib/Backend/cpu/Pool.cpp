@@ -55,7 +55,8 @@ private:
   MemoryView inView, outView;
   int64_t inOffset = 0, outOffset = 0, scratchpadOffset = 0;
   Copier copyIn, copyOut;
-  std::vector<BoxPair> results; ///< All that may be minus infinity, in the memory of `outView`.
+  std::vector<BoxPair> results;  ///< All that may be minus infinity, in the memory of `outView`.
+  std::vector<BoxPair> elements; ///< All that windows read, in the memory of `inView`.
   memory::desc inDesc, outDesc, scratchpadDesc;
   dnnl::pooling_v2_forward primitive;
   LibraryCall mainCall;
@@ -148,8 +149,10 @@ absl::Status PoolStep::plan() {
   inDesc = describe(inView, inBox, dims, order, type);
   outDesc = describe(outView, outBox, dims, order, type);
   staging = scratchPlan.size();
-  if (call.kind == PoolKind::Max && type == memory::data_type::f32)
+  if (call.kind == PoolKind::Max && type == memory::data_type::f32) {
     BoxPair::append(outView, outView, outBox, results);
+    BoxPair::append(inView, inView, inBox, elements);
+  }
   return absl::OkStatus();
 }
 
@@ -178,26 +181,42 @@ bool PoolStep::windowHas(const std::vector<int64_t> &result, float value) const 
   }
 }
 
+/// Calls `visit(value)`, which is to be inlined, with each element of the boxes in the memory of `view`. Results are
+/// combined by or.
+template <typename VisitFn>
+static bool visitElements(const std::vector<BoxPair> &boxes, const MemoryView &view, VisitFn visit) {
+  bool isAny = false;
+  for (const BoxPair &pair : boxes)
+    pair.forEachRun(view.data, view.data,
+                    [&](std::byte *data, const std::byte *, int64_t count, int64_t stride, int64_t) {
+                      auto *values = reinterpret_cast<float *>(data);
+                      stride /= static_cast<int64_t>(sizeof(float));
+                      bool isHere = false;
+                      if (stride == 1)
+                        for (int64_t i = 0; i < count; ++i)
+                          isHere |= visit(values[i]);
+                      else
+                        for (int64_t i = 0; i < count; ++i)
+                          isHere |= visit(values[i * stride]);
+                      isAny |= isHere;
+                    });
+  return isAny;
+}
+
 void PoolStep::restoreInfinities() const {
   // The library begins with the least number, which is the result of windows that have nothing above minus infinity.
   constexpr float lowest = std::numeric_limits<float>::lowest();
-  bool isFound = false;
-  for (const BoxPair &pair : results)
-    pair.forEachRun(outView.data, outView.data,
-                    [&](std::byte *data, const std::byte *, int64_t count, int64_t stride, int64_t) {
-                      auto *values = reinterpret_cast<const float *>(data);
-                      stride /= static_cast<int64_t>(sizeof(float));
-                      bool found = false;
-                      if (stride == 1)
-                        for (int64_t i = 0; i < count; ++i)
-                          found |= values[i] == lowest;
-                      else
-                        for (int64_t i = 0; i < count; ++i)
-                          found |= values[i * stride] == lowest;
-                      isFound |= found;
-                    });
-  if (!isFound || outBox.empty())
+  auto isLowest = [](float value) { return value == lowest; };
+  if (outBox.empty() || !visitElements(results, outView, isLowest))
     return;
+  // Nearly always that number is nowhere in the input.
+  if (!visitElements(elements, inView, isLowest)) {
+    visitElements(results, outView, [](float &value) {
+      value = value == lowest ? -std::numeric_limits<float>::infinity() : value;
+      return false;
+    });
+    return;
+  }
   int rank = outBox.rank();
   std::vector<int64_t> at;
   for (const layout::Interval &range : outBox)
