@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Extents that a model computes from lengths which vary from run to run (`compile --bound`); against ONNX Runtime."""
+
+import numpy as np
+import onnx
+import pytest
+from dovetail_models import onnxruntime_session
+from harness.backend import InProcessBackend, fastest_backend
+from harness.cpus import cpu_up_to
+from harness.extent import EVERYTHING
+
+CPU = cpu_up_to("x86-64-v3")
+
+
+@pytest.fixture(scope="module")
+def dovetail(backend):
+    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
+    import dovetail
+
+    return dovetail
+
+
+def _random_extent(rng, depth):
+    """(lines, name, value by lengths): integers computed from two lengths."""
+    lines, names = [], []
+
+    def build(depth):
+        name = f"e{len(names)}"
+        names.append(name)
+        if depth == 0 or rng.random() < 0.2:
+            index = int(rng.integers(3))
+            if index == 2:
+                number = int(rng.integers(0, 5))
+                lines.append(f"{name} = Constant<value_int = {number}>()")
+                return name
+            lines.append(f"{name}_i = Constant<value_int = {index}>() {name} = Gather(shape, {name}_i)")
+            return name
+        kind = rng.choice(["add", "sub", "mul", "div", "sum", "difference", "real"])
+        inner, number = build(depth - 1), int(rng.integers(1, 5))
+        if kind == "sum":
+            lines.append(f"{name} = Add({inner}, {build(depth - 1)})")
+        elif kind == "difference":
+            # Never below 0.
+            other = build(depth - 1)
+            lines.append(f"{name}_s = Add({inner}, {other}) {name} = Sub({name}_s, {other})")
+        elif kind == "real":
+            scale = rng.choice([0.5, 2.0, 1.5, 0.25])
+            lines.append(f"{name}_r = Cast<to = 1>({inner}) {name}_c = Constant<value_float = {scale}>()")
+            lines.append(f"{name}_m = Mul({name}_r, {name}_c) {name}_f = Floor({name}_m) {name} = Cast<to = 7>({name}_f)")
+        else:
+            operator = {"add": "Add", "sub": "Add", "mul": "Mul", "div": "Div"}[kind]
+            lines.append(f"{name}_c = Constant<value_int = {number}>() {name} = {operator}({inner}, {name}_c)")
+            if kind == "sub":
+                lines[-1] = lines[-1].replace(f"{name} = Add", f"{name}_b = Add")
+                lines.append(f"{name} = Sub({name}_b, {name}_c)")
+        return name
+
+    return lines, build(depth)
+
+
+@pytest.mark.parametrize("seed", range(200 if EVERYTHING else 20))
+def test_extents_that_are_computed(dovetail, seed):
+    """Sums, products and quotients of lengths are extents, and equal ones meet."""
+    rng = np.random.default_rng([seed, 0xE7])
+    lines, extent = _random_extent(rng, int(rng.integers(1, 4)))
+    step = int(rng.choice([1, 2, 3, -1, -2]))
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+        computed (float[a, b] x) => (int64[p] places, float[q] twice, int64[r] back) <int64[1] flat = {{-1}}> {{
+          shape = Shape(x) {" ".join(lines)}
+          zero = Constant<value_int = 0>() one = Constant<value_int = 1>() step = Constant<value_int = {step}>()
+          first = Constant<value_int = 0>() start = Gather(shape, first) limit = Add(start, {extent})
+          places = Range(start, limit, one)
+          wanted = Reshape({extent}, flat)
+          filled = ConstantOfShape(wanted)
+          doubled = Add({extent}, {extent}) more = Sub(doubled, {extent}) other = Reshape(more, flat)
+          ones = ConstantOfShape<value = float[1] {{1.0}}>(other)
+          twice = Add(filled, ones)
+          back = Range({"limit, start" if step < 0 else "start, limit"}, step)
+        }}"""
+    model = onnx.parser.parse_model(text)
+    program = dovetail.compile(model, bounds={"a": 7, "b": 5}, cpu=CPU)
+    session = onnxruntime_session(model, threads=1, optimise=False)
+    for a, b in ((7, 5), (0, 0), (1, 4), (6, 3), (3, 0)):
+        inputs = {"x": np.zeros((a, b), np.float32)}
+        actual = program.run(inputs)
+        for output, expected in zip(session.get_outputs(), session.run(None, inputs)):
+            np.testing.assert_array_equal(actual[output.name], expected, err_msg=f"{output.name} {a} {b}\n{text}")
