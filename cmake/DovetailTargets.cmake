@@ -13,6 +13,14 @@ target_include_directories(DovetailHeaders INTERFACE
   "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime/include"
   "${PROJECT_BINARY_DIR}/include")
 
+# Commands and the import are small rather than fast: a wheel has little room, and they take no time. The precompiled
+# header says which targets these are, as its options have to be theirs.
+function(dovetail_optimize_size name precompiled)
+  if(precompiled MATCHES "^Dovetail(Command|Import)PCH$")
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+  endif()
+endfunction()
+
 # dovetail_precompile(NAME header [COMPILER] [TESTS] [LINK libraries...] [DEPENDS targets...])
 #
 # Precompiles `header`, a file of cmake/, once for all targets that name it as PRECOMPILED. DEPENDS names targets that
@@ -32,6 +40,7 @@ function(dovetail_precompile name header)
   if(arg_TESTS)
     target_compile_options(${name} PRIVATE ${DOVETAIL_TEST_OPTIONS})
   endif()
+  dovetail_optimize_size(${name} ${name})
   target_precompile_headers(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/${header}")
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
@@ -72,6 +81,7 @@ function(dovetail_configure_target name compiler precompiled)
       set(precompiled DovetailPlanPCH)
     endif()
   endif()
+  dovetail_optimize_size(${name} ${precompiled})
   target_precompile_headers(${name} REUSE_FROM ${precompiled})
 endfunction()
 

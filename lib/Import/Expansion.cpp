@@ -44,7 +44,7 @@ static std::map<Key, ExpansionEntry> readSignatures() {
   std::map<Key, ExpansionEntry> entries;
 #define OPERATOR(domain, name, version)                                                                                \
   {                                                                                                                    \
-    onnx::OpSchema schema(name, __FILE__, __LINE__);                                                                   \
+    onnx::OpSchema schema(name, "Signatures.inc", 0);                                                                  \
     schema.SetDomain(domain).SinceVersion(version);                                                                    \
     int numInputs = 0, numOutputs = 0;
 #define ATTRIBUTE(name, type, required) schema.Attr(name, "", onnx::AttributeProto::type, required);
