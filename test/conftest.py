@@ -22,6 +22,15 @@ def backend():
     return found
 
 
+@pytest.fixture(scope="session")
+def dovetail(backend):
+    """The package for Python, over the libraries of the build."""
+    assert isinstance(backends.fastest_backend(), backends.InProcessBackend), "the shared libraries are not built"
+    import dovetail
+
+    return dovetail
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leaves to `make verify-all` what CI has no time for, of what the command line selects."""

@@ -4,7 +4,7 @@
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.backend import call, tool
 from harness.partition import Partition, uneven_sizes
 from test_processes import run_ranks
 
@@ -57,14 +57,6 @@ def _assert_equal(actual, expected):
     for name, value in expected.items():
         assert actual[name].dtype == value.dtype and actual[name].shape == value.shape, name
         np.testing.assert_array_equal(actual[name], value, name)
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import numpy as np
 import onnx
 import pytest
 from choices import Choices
-from harness.backend import InProcessBackend, fastest_backend
 from harness.compare import differences
 from harness.extent import EVERYTHING
 from harness.partition import random_partition
@@ -14,14 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 from dovetail_models import onnxruntime_session
 
 SEEDS = range(400 if EVERYTHING else 24)
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 class _Branches(Choices):

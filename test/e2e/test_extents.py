@@ -5,19 +5,10 @@ import numpy as np
 import onnx
 import pytest
 from dovetail_models import onnxruntime_session
-from harness.backend import InProcessBackend, fastest_backend
 from harness.cpus import cpu_up_to
 from harness.extent import EVERYTHING
 
 CPU = cpu_up_to("x86-64-v3")
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _random_extent(rng, depth):

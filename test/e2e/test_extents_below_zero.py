@@ -5,19 +5,11 @@ import numpy as np
 import onnx
 import pytest
 from dovetail_models import onnxruntime_session
-from harness.backend import USAGE, InProcessBackend, fastest_backend
+from harness.backend import USAGE
 
 BOUND = 9
 LENGTHS = (BOUND, 3, 0, 4, 6, 1, BOUND)
 FLAGS = ["--mesh", "y=2", "--shard", "x=y,_"]
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _model(nodes, rank=1, kind="float"):

@@ -11,7 +11,9 @@ from harness.backend import build_dir, call, tool
 from harness.sanitizers import sanitizers
 from harness.source_names import named_model, set_metadata, trace
 from onnx import TensorProto, helper
-from test_names import MODULES, SPLIT, TRACE, compile_model, dovetail, inspect, relu, source_of, steps_of  # noqa: F401
+from test_names import MODULES, SPLIT, TRACE, compile_model, inspect, relu, source_of, steps_of
+
+pytestmark = pytest.mark.usefixtures("dovetail")
 
 #: Bytes of a source name, at most.
 MOST_BYTES = 120

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, call, fastest_backend, replaying_backend, tool
+from harness.backend import call, fastest_backend, replaying_backend, tool
 from harness.partition import Partition, uneven_sizes
 from onnx import TensorProto, helper, numpy_helper
 
@@ -15,14 +15,6 @@ USAGE, INVALID_MODEL = 2, 4
 TARGETS = ["cpu", "emulated"]
 #: Meshes, and the axes that split something.
 SPLITS = [({"y": 1}, "y"), ({"y": 3}, "y"), ({"y": 2, "x": 2}, "y+x"), ({"y": 2, "x": 2}, "x")]
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _model(op, table, indices, axis, users=(), constant=None):

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from harness.backend import FILE, InProcessBackend, UNSUPPORTED, USAGE, call, fastest_backend, tool
+from harness.backend import FILE, UNSUPPORTED, USAGE, call, tool
 from harness.cpus import cpu_up_to
 from harness.extent import one_of
 from harness.partition import Partition, uneven_sizes
@@ -33,14 +33,6 @@ elementwise (int64[2, seq] tokens, float[2, seq, {WIDTH}] shift, float[{ENTRIES}
 
 #: The same on nearly all machines.
 CPU = cpu_up_to("x86-64-v3")
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _parse(text):

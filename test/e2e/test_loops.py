@@ -6,7 +6,7 @@ import json
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.backend import call, tool
 from harness.extent import one_of
 from harness.oracle import expected_outputs
 from harness.partition import Partition, uneven_sizes
@@ -316,14 +316,6 @@ CASES = {
         ],
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _partition(mesh, model, tensors):

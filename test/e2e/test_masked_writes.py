@@ -6,7 +6,7 @@ import onnx
 import pytest
 from choices import Choices
 from dovetail_models import onnxruntime_session
-from harness.backend import USAGE, InProcessBackend, fastest_backend
+from harness.backend import USAGE
 from harness.compare import differences
 from harness.extent import EVERYTHING
 from harness.partition import random_partition
@@ -14,14 +14,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 SEEDS = range(300 if EVERYTHING else 24)
 BOUND = 6
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 class _Write(Choices):

@@ -10,9 +10,11 @@ import tempfile
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.backend import call, tool
 from harness.source_names import SITE, named_model, set_metadata, trace
 from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.usefixtures("dovetail")
 
 INVALID_MODEL = 4
 SPLIT = ["--mesh", "y=2", "--shard", "image=_,_,y,_"]
@@ -34,14 +36,6 @@ def folder(tmp_path_factory):
         onnx.save(named_model(annotated), path / f"{name}.onnx")
         compile_model(path, name)
     return path
-
-
-@pytest.fixture(scope="module", autouse=True)
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def compile_artifact(model, options):

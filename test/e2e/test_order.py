@@ -4,7 +4,6 @@
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, fastest_backend
 from onnx import TensorProto, helper
 
 #: Elements of each type that are easily put in a wrong order.
@@ -22,14 +21,6 @@ EXTREMES = {
     np.uint64: [2**64 - 1, 2**63, 2**63 - 1, 0, 1],
 }
 ROWS = 3
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _model(dtype, extent, k, largest):

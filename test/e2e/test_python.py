@@ -15,20 +15,12 @@ import threading
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, build_dir, call, fastest_backend, tool
+from harness.backend import build_dir, call, tool
 from harness.cpus import cpu_up_to
 from harness.sanitizers import sanitizers
 from onnx import TensorProto, helper
 
 FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,10 @@ import re
 import numpy as np
 import onnx
 import pytest
-from harness.backend import InProcessBackend, call, fastest_backend, tool
+from harness.backend import call, tool
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT = TensorProto.FLOAT
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 def _model(nodes, inputs, outputs, weights=()):

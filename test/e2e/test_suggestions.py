@@ -6,7 +6,9 @@ import onnx
 import pytest
 from harness.backend import USAGE, call, tool
 from harness.source_names import named_model
-from test_names import SPLIT, dovetail, folder  # noqa: F401 (fixtures)
+from test_names import SPLIT, folder  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.usefixtures("dovetail")
 
 
 def _unknown(folder, *options):

@@ -9,21 +9,13 @@ import onnx
 import pytest
 from choices import Choices
 from dovetail_models import onnxruntime_session
-from harness.backend import UNSUPPORTED, InProcessBackend, fastest_backend
+from harness.backend import UNSUPPORTED
 from harness.compare import differences
 from harness.extent import EVERYTHING
 from harness.partition import random_partition
 from onnx import TensorProto, helper, numpy_helper
 
 SEEDS = range(400 if EVERYTHING else 30)
-
-
-@pytest.fixture(scope="module")
-def dovetail(backend):
-    assert isinstance(fastest_backend(), InProcessBackend), "the shared libraries are not built"
-    import dovetail
-
-    return dovetail
 
 
 class _Graph(Choices):
