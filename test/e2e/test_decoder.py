@@ -10,7 +10,7 @@ import pytest
 from dovetail_models import onnxruntime_session
 from harness.backend import call, tool
 from harness.compare import differences
-from harness.partition import Partition
+from harness.partition import Partition, split_alike
 from ops import Draft
 
 BATCH, HEADS, GROUPS, SIZE, LAYERS, ROOM, VOCABULARY = 3, 6, 2, 16, 2, 23, 61
@@ -114,10 +114,7 @@ def start(prompt):
 
 
 def _split(dim, sizes, names=CACHES):
-    partition = Partition({"y": len(sizes)})
-    for name in names:
-        partition.split(name, 4, dim, "y", sizes)
-    return partition
+    return split_alike(names, 4, dim, sizes)
 
 
 PARTITIONS = {

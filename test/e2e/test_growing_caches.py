@@ -11,7 +11,7 @@ import pytest
 from dovetail_models import onnxruntime_session
 from harness import mpi
 from harness.backend import MEMORY_FILL, ROOT, USAGE, InProcessBackend, call, fastest_backend, tool
-from harness.partition import Partition
+from harness.partition import Partition, split_alike
 from test_processes import run_ranks
 
 HEADS, SIZE, VOCABULARY, ROOM, LONGEST = 4, 6, 23, 9, 4
@@ -130,10 +130,7 @@ def decoder(request, backend, tmp_path_factory):
 
 
 def _split(dim, sizes, names=tuple(f"past_{cache}" for cache in CACHES)):
-    partition = Partition({"y": len(sizes)})
-    for name in names:
-        partition.split(name, 4, dim, "y", sizes)
-    return partition
+    return split_alike(names, 4, dim, sizes)
 
 
 PARTITIONS = {

@@ -106,6 +106,14 @@ def random_partition(rng, shapes, outputs=None):
     return partition
 
 
+def split_alike(names, rank, dim, sizes):
+    """Splits dimension `dim` of all tensors of these names, which have `rank` dimensions, over one axis into `sizes`."""
+    partition = Partition({"y": len(sizes)})
+    for name in names:
+        partition.split(name, rank, dim, "y", sizes)
+    return partition
+
+
 def split_randomly(rng, partition, name, shape, first=0):
     """Splits random dimensions of tensor `name`, from `first` on, over most axes of the mesh of `partition`."""
     axes_of = {}

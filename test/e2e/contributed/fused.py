@@ -57,21 +57,29 @@ def gemm(d, op):
     )
 
 
-@contributes("FusedConv", "NhwcFusedConv", "NhwcConv")
-def conv(d, op):
-    is_last, is_fused = op.startswith("Nhwc"), op != "NhwcConv"
+def draw_windows(d, stride, most, extent):
+    """Group, kernel, auto_pad, dilations, strides, channels, filters, extents and pads of a convolution, of at most so
+    large strides, that many channels of a group, and such extents.
+    """
     dims = d.integer(1, 3)
     group = d.pick(1, 1, 2, 3)
     kernel = [d.integer(1, 3) for _ in range(dims)]
     auto_pad = d.pick(None, None, "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
     # ONNX Runtime does not dilate with these.
     dilations = [1 if auto_pad in ("SAME_UPPER", "SAME_LOWER") else d.integer(1, 2) for _ in range(dims)]
-    strides = [d.integer(1, 3) for _ in range(dims)]
-    channels, filters = group * d.integer(1, 3), group * d.integer(1, 3)
-    spatial = [d.integer((k - 1) * dilation + 1, 12) for k, dilation in zip(kernel, dilations)]
+    strides = [d.integer(1, stride) for _ in range(dims)]
+    channels, filters = group * d.integer(1, most), group * d.integer(1, most)
+    spatial = [d.integer((k - 1) * dilation + 1, extent) for k, dilation in zip(kernel, dilations)]
     pads = None
     if auto_pad in (None, "NOTSET") and d.chance(0.7):
         pads = [d.integer(0, k - 1) for k in kernel * 2]
+    return group, kernel, auto_pad, dilations, strides, channels, filters, spatial, pads
+
+
+@contributes("FusedConv", "NhwcFusedConv", "NhwcConv")
+def conv(d, op):
+    is_last, is_fused = op.startswith("Nhwc"), op != "NhwcConv"
+    group, kernel, auto_pad, dilations, strides, channels, filters, spatial, pads = draw_windows(d, 3, 3, 12)
     x = d.values([d.integer(1, 2), channels, *spatial])
     w = d.values([filters, channels // group, *kernel])
     operands = [d.input(_last(x, is_last)), d.either(w, 0.8), ""]

@@ -6,6 +6,7 @@ import numpy as np
 from .fused import result_shape
 from .multi_head import make_mask, make_options
 from .quantized import Quantized, without_last
+from .fused import draw_windows
 from .registry import contributes
 
 
@@ -95,15 +96,7 @@ def dynamic(d, op):
 
 @contributes("QLinearConv")
 def conv(d, op):
-    dims, group = d.integer(1, 3), d.pick(1, 1, 2, 3)
-    kernel = [d.integer(1, 3) for _ in range(dims)]
-    auto_pad = d.pick(None, None, "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-    # ONNX Runtime does not dilate with these.
-    dilations = [1 if auto_pad in ("SAME_UPPER", "SAME_LOWER") else d.integer(1, 2) for _ in range(dims)]
-    strides = [d.integer(1, 2) for _ in range(dims)]
-    channels, filters = group * d.integer(1, 4), group * d.integer(1, 4)
-    spatial = [d.integer((k - 1) * dilation + 1, 9) for k, dilation in zip(kernel, dilations)]
-    pads = [d.integer(0, k - 1) for k in kernel * 2] if auto_pad in (None, "NOTSET") and d.chance(0.7) else None
+    group, kernel, auto_pad, dilations, strides, channels, filters, spatial, pads = draw_windows(d, 2, 4, 9)
     last = d.pick(None, 0, 1)
     x_type = d.pick(np.uint8, np.int8)
     w_type = d.pick(np.uint8, np.int8) if x_type == np.uint8 else np.int8
@@ -132,7 +125,7 @@ def conv(d, op):
     )
     extents = result_shape(shape, filters, kernel, dilations, strides, pads, auto_pad)[2:]
     padded = (extents, kernel, dilations, strides, pads, auto_pad)
-    align = lambda value: value.reshape(-1, *[1] * dims) if value.ndim else value
+    align = lambda value: value.reshape(-1, *[1] * len(kernel)) if value.ndim else value
     sums = _convolve(_less_zero(x, x_zero), _less_zero(w, w_zero.flat[0]), group, *padded)
     if bias is not None:
         sums = sums + align(bias)
