@@ -182,9 +182,7 @@ mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes,
   for (int64_t axis : axes) {
     if (counts.empty() || !counts[axis])
       continue;
-    llvm::SmallVector<int64_t> shape(getRank(value), 1);
-    shape[axis] = getShape(value)[axis];
-    mlir::Value positions = reshape(count(0, shape[axis]), shape);
+    mlir::Value positions = countAlong(getRank(value), axis, getShape(value)[axis]);
     mlir::Value isThere = create<LessOp>(positions, counts[axis]);
     value = create<SelectOp>(isThere, value, filler);
     counts[axis] = {};
@@ -195,10 +193,10 @@ mlir::Value OnnxNode::fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes,
   return value;
 }
 
-mlir::Value OnnxNode::findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count) {
+mlir::Value OnnxNode::countAlong(int64_t rank, int64_t dim, int64_t extent) {
   llvm::SmallVector<int64_t> shape(rank, 1);
   shape[dim] = extent;
-  return create<GreaterOrEqualOp>(reshape(this->count(0, extent), shape), count);
+  return reshape(count(0, extent), shape);
 }
 
 mlir::Value OnnxNode::repeatLast(mlir::Value value, int64_t dim) {
@@ -208,18 +206,22 @@ mlir::Value OnnxNode::repeatLast(mlir::Value value, int64_t dim) {
   mlir::Value count = counts[dim];
   counts[dim] = {};
   mlir::Value last = create<MaxOp>(create<SubOp>(count, scalarLike(count, 1)), scalarLike(count, 0));
-  mlir::Value row = state(create<GatherOp>(value, reshape(last, 1), dim), counts);
-  return state(create<SelectOp>(findTail(getRank(value), dim, getShape(value)[dim], count), row, value), counts);
+  return fillTails(value, dim, state(create<GatherOp>(value, reshape(last, 1), dim), counts));
+}
+
+mlir::Value OnnxNode::countFromBegin(mlir::Value indices, mlir::Value extent, mlir::Value outside) {
+  mlir::Value given = cast(indices, getBuilder().getI64Type());
+  if (!given)
+    return {};
+  mlir::Value zero = scalarLike(given, 0);
+  mlir::Value index = create<SelectOp>(create<LessOp>(given, zero), create<AddOp>(given, extent), given);
+  mlir::Value isThere = create<AndOp>(create<LessOrEqualOp>(zero, index), create<LessOp>(index, extent));
+  return create<SelectOp>(isThere, index, outside);
 }
 
 mlir::Value OnnxNode::gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis) {
-  mlir::Value count = getCount(value, axis), given = cast(indices, getBuilder().getI64Type());
-  if (!given)
-    return {};
-  mlir::Value zero = scalarLike(given, 0), outside = scalarLike(given, getShape(value)[axis]);
-  mlir::Value index = create<SelectOp>(create<LessOp>(given, zero), create<AddOp>(given, count), given);
-  mlir::Value isThere = create<AndOp>(create<LessOrEqualOp>(zero, index), create<LessOp>(index, count));
-  index = create<SelectOp>(isThere, index, outside);
+  mlir::Value outside = reshape(constantInts(getShape(value)[axis]), {});
+  mlir::Value index = countFromBegin(indices, getCount(value, axis), outside);
   if (failed(inferBounds(index)))
     return {};
   Counts ofIndices(getCounts(index)), ofValue(getCounts(value));

@@ -218,9 +218,11 @@ public:
   mlir::Value fillTails(mlir::Value value, llvm::ArrayRef<int64_t> axes, mlir::Value filler);
   /// `value` with the last element along `dim` in its tail there, which is not bounded any more.
   mlir::Value repeatLast(mlir::Value value, int64_t dim);
-  /// Where dimension `dim`, of this extent, of a tensor of `rank` dimensions is beyond `count`; broadcasts to the
-  /// tensor.
-  mlir::Value findTail(int64_t rank, int64_t dim, int64_t extent, mlir::Value count);
+  /// The coordinates of dimension `dim`, of this extent, in a tensor of `rank` dimensions; broadcasts to the tensor.
+  mlir::Value countAlong(int64_t rank, int64_t dim, int64_t extent);
+  /// `indices`, of any integer type, as i64 from the begin on: from `extent` where they are negative. Indices outside
+  /// become `outside`. All broadcast.
+  mlir::Value countFromBegin(mlir::Value indices, mlir::Value extent, mlir::Value outside);
   /// Gathers along a dimension that has a count: from its end where indices, of any integer type, are negative. What is
   /// in the tail is outside of the tensor, too.
   mlir::Value gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis);

@@ -139,3 +139,21 @@ def test_more_places_than_values(dovetail):
     expected = x.copy()
     expected[mask] = values
     np.testing.assert_array_equal(program.run({"x": x, "values": values, "mask": mask})["y"], expected)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_places_from_the_end_of_what_varies(dovetail, kind):
+    element = "int32" if kind == np.int32 else "int64"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[n, 3] x, {element}[2, 3] places, float[2, 3] values) => (float[m, 3] y) {{
+          y = ScatterElements<axis = 0>(x, places, values)
+        }}"""
+    )
+    program = dovetail.compile(model, bounds={"n": BOUND})
+    session = onnxruntime_session(model, threads=1, optimise=False)
+    rng = np.random.default_rng(2)
+    for length in (BOUND, 4, 3):
+        arrays = {"x": rng.random((length, 3), np.float32), "values": rng.random((2, 3), np.float32),
+                  "places": np.array([[0, -1, 1], [2, 1, -2]], kind)}  # fmt: skip
+        np.testing.assert_array_equal(program.run(arrays)["y"], session.run(["y"], arrays)[0])

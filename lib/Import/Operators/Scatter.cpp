@@ -56,11 +56,15 @@ private:
   llvm::LogicalResult unify(int64_t rank);
   llvm::ArrayRef<int64_t> getShape(mlir::Value value) const { return OnnxNode::getShape(value); }
   mlir::Value crop(mlir::Value value, int64_t dim, int64_t size);
+  /// Where dimension `dim` of places is beyond `count`; broadcasts to places.
+  mlir::Value findTail(int64_t dim, mlir::Value count) {
+    return node.create<GreaterOrEqualOp>(node.countAlong(OnnxNode::getRank(places), dim, getShape(places)[dim]), count);
+  }
   /// The first elements of the data, so many in each dimension.
   mlir::Value getFirst(llvm::ArrayRef<int64_t> sizes);
   /// `places`, counted from the beginning of what there is along dimensions of `data`; what is outside becomes
-  /// `bounds`. `extents` and `bounds` broadcast to places.
-  void countFromBegin(mlir::Value extents, mlir::Value bounds);
+  /// `bounds`. `extents` and `bounds` are one, or one for each number of a place.
+  void countFromBegin(mlir::Value extents, llvm::ArrayRef<int64_t> bounds);
   mlir::Value getExtent(int64_t dim) {
     mlir::Value count = node.getCount(data, dim);
     return count ? node.reshape(count, 1) : node.constantInts(getShape(data)[dim]);
@@ -106,14 +110,9 @@ mlir::Value BoundedScatter::getFirst(llvm::ArrayRef<int64_t> sizes) {
   return first == data ? node.clearTails(data) : node.stateUnbounded(first);
 }
 
-void BoundedScatter::countFromBegin(mlir::Value extents, mlir::Value bounds) {
+void BoundedScatter::countFromBegin(mlir::Value extents, llvm::ArrayRef<int64_t> bounds) {
   Counts counts(node.getCounts(places));
-  mlir::Value given = node.cast(places, node.getBuilder().getI64Type()), zero = node.scalarLike(given, 0);
-  mlir::Value index =
-      node.create<SelectOp>(node.create<LessOp>(given, zero), node.create<AddOp>(given, extents), given);
-  mlir::Value isThere =
-      node.create<AndOp>(node.create<LessOrEqualOp>(zero, index), node.create<LessOp>(index, extents));
-  places = node.state(node.create<SelectOp>(isThere, index, bounds), counts);
+  places = node.state(node.countFromBegin(places, extents, node.constantInts(bounds)), counts);
 }
 
 void BoundedScatter::silence(mlir::Value isTail, mlir::Value isTailOfUpdates, mlir::Value first, Counts counts) {
@@ -128,7 +127,7 @@ llvm::LogicalResult BoundedScatter::prepareElements(int64_t axis) {
   if (failed(unify(rank)))
     return llvm::failure();
   if (node.getCount(data, axis))
-    countFromBegin(getExtent(axis), node.scalarLike(places, getShape(data)[axis]));
+    countFromBegin(getExtent(axis), getShape(data)[axis]);
   Counts counts(node.getCounts(places));
   if (counts.empty() || OnnxNode::getType(data).getNumElements() == 0)
     return llvm::success();
@@ -139,7 +138,7 @@ llvm::LogicalResult BoundedScatter::prepareElements(int64_t axis) {
     mlir::Value own =
         static_cast<int64_t>(dim) == axis && !reduction
             ? node.create<EqualOp>(node.reshape(count, llvm::SmallVector<int64_t>(rank, 1)), node.scalarLike(count, 0))
-            : node.findTail(rank, dim, getShape(places)[dim], count);
+            : findTail(dim, count);
     if (static_cast<int64_t>(dim) == axis && !reduction) {
       places = node.repeatLast(places, dim);
       updates = node.repeatLast(updates, dim);
@@ -185,8 +184,7 @@ llvm::LogicalResult BoundedScatter::prepareSlices() {
     bounds.push_back(getShape(data)[dim]);
   }
   if (isIndexed)
-    countFromBegin(depth == 1 ? extents.front() : node.create<ConcatOp>(mlir::ValueRange(extents), int64_t(0)),
-                   node.constantInts(bounds));
+    countFromBegin(depth == 1 ? extents.front() : node.create<ConcatOp>(mlir::ValueRange(extents), int64_t(0)), bounds);
   Counts counts(node.getCounts(places));
   if (counts.empty() || OnnxNode::getType(data).getNumElements() == 0)
     return llvm::success();
@@ -195,7 +193,7 @@ llvm::LogicalResult BoundedScatter::prepareSlices() {
     mlir::Value count = counts[dim];
     if (!count)
       continue;
-    mlir::Value own = reduction ? node.findTail(batch + 1, dim, getShape(places)[dim], count)
+    mlir::Value own = reduction ? findTail(dim, count)
                                 : node.create<EqualOp>(node.reshape(count, llvm::SmallVector<int64_t>(batch + 1, 1)),
                                                        node.scalarLike(count, 0));
     if (!reduction) {
