@@ -462,20 +462,17 @@ static OperatorExpansion multiHead("com.microsoft", "MultiHeadAttention", [](Exp
   return llvm::success();
 });
 
-static OperatorExpansion attention("com.microsoft", "Attention", [](Expansion &node) -> llvm::LogicalResult {
+/// An operator that projects its input itself, as `read` does.
+static llvm::LogicalResult expandProjected(Expansion &node, llvm::LogicalResult (MultiHead::*read)()) {
   MultiHead attention(node, "input");
   attention.takesStarts = true;
-  if (failed(attention.checkHeads()) || failed(attention.readAttention()) || failed(attention.addMask("mask_index")))
+  if (failed(attention.checkHeads()) || failed((attention.*read)()) || failed(attention.addMask("mask_index")))
     return llvm::failure();
   attention.finish();
   return llvm::success();
-});
+}
 
-static OperatorExpansion quantized("com.microsoft", "QAttention", [](Expansion &node) -> llvm::LogicalResult {
-  MultiHead attention(node, "input");
-  attention.takesStarts = true;
-  if (failed(attention.checkHeads()) || failed(attention.readQuantized()) || failed(attention.addMask("mask_index")))
-    return llvm::failure();
-  attention.finish();
-  return llvm::success();
-});
+static OperatorExpansion attention("com.microsoft", "Attention",
+                                   [](Expansion &node) { return expandProjected(node, &MultiHead::readAttention); });
+static OperatorExpansion quantized("com.microsoft", "QAttention",
+                                   [](Expansion &node) { return expandProjected(node, &MultiHead::readQuantized); });

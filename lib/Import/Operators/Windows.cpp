@@ -81,18 +81,12 @@ llvm::LogicalResult WindowAttributes::applyAutoPad(OnnxNode &node, mlir::Value i
 // Bounded dimensions
 //===----------------------------------------------------------------------===//
 
-/// The spatial dimensions of `input` along which windows end where it does.
+/// The spatial dimensions of `input` that are bounded.
 static llvm::SmallVector<int64_t> getBoundedDims(OnnxNode &node, const WindowAttributes &window, mlir::Value input) {
   llvm::SmallVector<int64_t> dims;
-  bool isSame = node.getString("auto_pad", "NOTSET").starts_with("SAME");
-  for (unsigned dim = 0; dim < window.getRank(); ++dim) {
-    if (!node.getCount(input, dim + 2))
-      continue;
-    // Pads that give so many windows for each stride depend on the extent.
-    if ((isSame && window.strides[dim] != 1) || node.getInt("ceil_mode", 0) != 0)
-      return {};
-    dims.push_back(dim + 2);
-  }
+  for (unsigned dim = 0; dim < window.getRank(); ++dim)
+    if (node.getCount(input, dim + 2))
+      dims.push_back(dim + 2);
   return dims;
 }
 

@@ -34,7 +34,7 @@ struct WindowAttributes {
                                                 llvm::ArrayRef<int64_t> kernelShape = {});
 
   /// `input`, where it is bounded along spatial dimensions, with what changes nothing when elements are combined by
-  /// `kind` behind its end, as if it was padded with that. Not where the pads depend on where that is.
+  /// `kind` behind its end, as if it was padded with that. Its windows do not vary.
   mlir::Value fillTails(OnnxNode &node, mlir::Value input, ReduceKind kind) const;
   /// `result`, of such an input, bounded by how many windows there are of `input`, as it was before.
   mlir::Value boundResult(OnnxNode &node, mlir::Value input, mlir::Value result) const;
