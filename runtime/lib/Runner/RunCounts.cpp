@@ -16,12 +16,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-RunCounts::RunCounts(const Plan &plan) : plan(plan), values(plan.counts.size()) { reset(); }
+RunCounts::RunCounts(const Plan &plan) : plan(plan), sources(findSources(plan)), values(plan.counts.size()) { reset(); }
 
 void RunCounts::reset() {
   for (size_t i = 0; i < values.size(); ++i)
@@ -39,7 +38,7 @@ void RunCounts::setLengths(absl::Span<const std::vector<int64_t>> shapes) {
         values[count] = shapes[i][dim];
 }
 
-std::vector<RunCounts::Source> RunCounts::findSources() const {
+std::vector<RunCounts::Source> RunCounts::findSources(const Plan &plan) {
   std::vector<Source> sources;
   for (size_t i = 0; i < plan.inputs.size(); ++i)
     for (size_t dim = 0; plan.inputs[i].fedBy >= 0 && dim < plan.inputs[i].shape.size(); ++dim)
@@ -52,12 +51,8 @@ int64_t RunCounts::extentOf(const Source &source) const {
   return source.count >= 0 ? last[source.count] : plan.outputs[plan.inputs[source.input].fedBy].shape[source.dim];
 }
 
-bool RunCounts::areFed() const { return !findSources().empty(); }
-
 absl::Status RunCounts::checkFed() const {
-  // For each length the first that says what it is.
-  std::vector<std::optional<Source>> first(values.size());
-  for (const Source &source : findSources()) {
+  for (const Source &source : sources) {
     const PortInfo &input = plan.inputs[source.input];
     const std::string &output = plan.outputs[input.fedBy].name, &length = plan.counts[source.length].name;
     int64_t extent = extentOf(source);
@@ -66,9 +61,9 @@ absl::Status RunCounts::checkFed() const {
           absl::StrCat("output '", output, "' has ", extent, " in dimension ", source.dim, ", but input '", input.name,
                        "', which it is in the next run, has room for ", input.shape[source.dim],
                        "; run fewer steps, or compile the model with a larger --bound for '", length, "'"));
-    if (!first[source.length])
-      first[source.length] = source;
-    const Source &other = *first[source.length];
+    // The first that says what the length is.
+    const Source &other =
+        *std::find_if(sources.begin(), sources.end(), [&](const Source &each) { return each.length == source.length; });
     if (extentOf(other) != extent)
       return absl::InvalidArgumentError(absl::StrCat(
           "'", length, "' would be ", extentOf(other), " in the next run by dimension ", other.dim, " of output '",
@@ -80,7 +75,7 @@ absl::Status RunCounts::checkFed() const {
 }
 
 void RunCounts::feed() {
-  for (const Source &source : findSources())
+  for (const Source &source : sources)
     values[source.length] = extentOf(source);
 }
 

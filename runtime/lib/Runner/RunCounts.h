@@ -40,7 +40,7 @@ public:
   /// rank 0.
   absl::Status setLengths(PortParts &parts, bool isFed, RankGroup &group);
   /// Whether there are lengths that a run which goes on after another one takes from it.
-  bool areFed() const;
+  bool areFed() const { return !sources.empty(); }
   /// The counts are those of a run that succeeded, after which another one may go on.
   void keep() { last = values; }
   /// Errors: INVALID_ARGUMENT where an input has no room for the output, or inputs of one length would differ in it.
@@ -64,11 +64,12 @@ private:
     size_t input, dim;
     int32_t length, count; ///< Without a count it is a constant extent.
   };
-  std::vector<Source> findSources() const;
+  static std::vector<Source> findSources(const Plan &plan);
   /// The extent of that run's output there.
   int64_t extentOf(const Source &source) const;
 
   const Plan &plan;
+  const std::vector<Source> sources;
   std::vector<int64_t> values; ///< One for each count of the plan.
   std::vector<int64_t> last;   ///< The same of the last run that succeeded.
 };
