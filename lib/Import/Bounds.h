@@ -31,6 +31,8 @@ namespace dovetail::importer {
 struct Extent {
   int64_t number = 0;
   mlir::Value count = {};
+
+  bool operator==(const Extent &) const = default;
 };
 
 /// For each dimension of a value the count that bounds it, a scalar of i64; null for those whose extent is known.

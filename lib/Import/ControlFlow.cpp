@@ -69,13 +69,15 @@ private:
   /// The extent of a dimension that is the one of `a` or the one of `b`.
   mlir::Value chooseCount(mlir::Value a, mlir::Value b, unsigned dim);
 
-  using Extent = std::pair<mlir::Value, int64_t>;
-
   OnnxNode &node;
   mlir::Value condition;
   std::optional<uint64_t> choice;
   /// Results whose extents are chosen alike have one count.
-  llvm::SmallVector<std::pair<std::pair<Extent, Extent>, mlir::Value>> counts;
+  struct Chosen {
+    Extent a, b;
+    mlir::Value count;
+  };
+  llvm::SmallVector<Chosen> counts;
 };
 
 } // namespace
@@ -92,17 +94,12 @@ mlir::Value Chooser::extend(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
 }
 
 mlir::Value Chooser::chooseCount(mlir::Value a, mlir::Value b, unsigned dim) {
-  Extent extentA = {node.getCount(a, dim), OnnxNode::getShape(a)[dim]};
-  Extent extentB = {node.getCount(b, dim), OnnxNode::getShape(b)[dim]};
-  std::pair key(extentA, extentB);
-  for (const auto &[known, count] : counts)
-    if (known == key)
-      return count;
-  auto getCount = [&](Extent extent) {
-    return extent.first ? extent.first : node.reshape(node.constantInts(extent.second), {});
-  };
-  mlir::Value count = select(getCount(extentA), getCount(extentB));
-  counts.emplace_back(key, count);
+  Extent extentA = node.getExtent(a, dim), extentB = node.getExtent(b, dim);
+  for (const Chosen &chosen : counts)
+    if (chosen.a == extentA && chosen.b == extentB)
+      return chosen.count;
+  mlir::Value count = select(node.toScalar(extentA), node.toScalar(extentB));
+  counts.push_back({extentA, extentB, count});
   return count;
 }
 
@@ -118,8 +115,7 @@ mlir::Value Chooser::selectTensor(mlir::Value a, mlir::Value b) {
   llvm::SmallVector<int64_t> shape;
   for (auto [dim, extentA, extentB] : llvm::enumerate(typeA.getShape(), typeB.getShape())) {
     shape.push_back(std::max(extentA, extentB));
-    mlir::Value countA = node.getCount(a, dim);
-    chosen[dim] = extentA == extentB && countA == node.getCount(b, dim) ? countA : chooseCount(a, b, dim);
+    chosen[dim] = node.getExtent(a, dim) == node.getExtent(b, dim) ? node.getCount(a, dim) : chooseCount(a, b, dim);
   }
   mlir::Value value = select(extend(a, shape), extend(b, shape));
   return value ? node.bound(value, chosen) : value;

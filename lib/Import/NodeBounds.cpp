@@ -43,23 +43,23 @@ mlir::Value OnnxNode::state(mlir::Value value, Counts counts) {
 
 mlir::Value OnnxNode::makeCount(const CountForm &form) {
   if (form.isConstant())
-    return reshape(constantInts(form.getConstant()), {});
+    return toScalar({form.getConstant()});
   if (mlir::Value known = context.bounds.getCount(form))
     return known;
   mlir::Value sum;
   for (const CountForm::Term &term : form.terms) {
     mlir::Value part = term.count;
     if (term.factor != 1)
-      part = create<MulOp>(part, reshape(constantInts(term.factor), {}));
+      part = create<MulOp>(part, toScalar({term.factor}));
     sum = sum ? create<AddOp>(sum, part) : part;
   }
   if (form.added != 0)
-    sum = create<AddOp>(sum, reshape(constantInts(form.added), {}));
+    sum = create<AddOp>(sum, toScalar({form.added}));
   // Below 0 a quotient would be rounded to it.
   if (!form.isNeverNegative())
-    sum = create<MaxOp>(sum, reshape(constantInts(0), {}));
+    sum = create<MaxOp>(sum, toScalar({0}));
   if (form.divisor != 1)
-    sum = create<DivOp>(sum, reshape(constantInts(form.divisor), {}));
+    sum = create<DivOp>(sum, toScalar({form.divisor}));
   if (sum)
     context.bounds.setCount(form, sum);
   return sum;
@@ -220,7 +220,7 @@ mlir::Value OnnxNode::countFromBegin(mlir::Value indices, mlir::Value extent, ml
 }
 
 mlir::Value OnnxNode::gatherBounded(mlir::Value value, mlir::Value indices, int64_t axis) {
-  mlir::Value outside = reshape(constantInts(getShape(value)[axis]), {});
+  mlir::Value outside = toScalar({getShape(value)[axis]});
   mlir::Value index = countFromBegin(indices, getCount(value, axis), outside);
   if (failed(inferBounds(index)))
     return {};

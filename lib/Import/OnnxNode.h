@@ -178,6 +178,12 @@ public:
 
   /// For each dimension the count that bounds it, or null; empty if none is bounded.
   llvm::ArrayRef<mlir::Value> getCounts(mlir::Value value) const { return context.bounds.get(value); }
+  /// The extent of one dimension.
+  Extent getExtent(mlir::Value value, unsigned dim) const { return {getShape(value)[dim], getCount(value, dim)}; }
+  /// An extent as a scalar of i64.
+  mlir::Value toScalar(const Extent &extent) {
+    return extent.count ? extent.count : reshape(constantInts(extent.number), {});
+  }
   /// What bounds one dimension; null if nothing does.
   mlir::Value getCount(mlir::Value value, unsigned dim) const {
     llvm::ArrayRef<mlir::Value> counts = getCounts(value);

@@ -50,10 +50,7 @@ private:
   llvm::LogicalResult checkComputed(const Dim &dim);
 
   // Vectors of f32, an element for each of the result, and scalars.
-  mlir::Value real(const Extent &extent) {
-    mlir::Value number = extent.count ? extent.count : node.reshape(node.constantInts(extent.number), {});
-    return node.cast(number, node.getBuilder().getF32Type());
-  }
+  mlir::Value real(const Extent &extent) { return node.cast(node.toScalar(extent), node.getBuilder().getF32Type()); }
   mlir::Value plus(mlir::Value a, double number) { return node.create<AddOp>(a, node.scalarLike(a, number)); }
   mlir::Value limit(mlir::Value x, mlir::Value most) {
     return node.create<MaxOp>(node.create<MinOp>(x, most), node.scalarLike(x, 0));
@@ -100,7 +97,7 @@ Extent BoundedResize::scaleExtent(const Extent &extent, double scale) {
 }
 
 std::optional<double> BoundedResize::findRatio(const Extent &from, const Extent &to) {
-  if (from.count == to.count && from.number == to.number)
+  if (from == to)
     return 1;
   if (!from.count || !to.count)
     return std::nullopt;

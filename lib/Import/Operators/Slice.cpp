@@ -51,16 +51,14 @@ static int64_t countSliced(int64_t extent, int64_t start, int64_t end, int64_t s
   return size;
 }
 
-static mlir::Value makeScalar(OnnxNode &node, int64_t value) { return node.reshape(node.constantInts(value), {}); }
-
 /// `bound` of a slice, as `normalizeSlice` counts it, of `count` elements: not below `least`, nor above `count` +
 /// `least`.
 static mlir::Value clampBound(OnnxNode &node, mlir::Value count, int64_t bound, int64_t least) {
   if (bound >= 0)
-    return node.create<MinOp>(makeScalar(node, bound), node.create<AddOp>(count, makeScalar(node, least)));
+    return node.create<MinOp>(node.toScalar({bound}), node.create<AddOp>(count, node.toScalar({least})));
   // Far more than there may be.
   bound = std::max<int64_t>(bound, std::numeric_limits<int32_t>::min());
-  return node.create<MaxOp>(node.create<AddOp>(count, makeScalar(node, bound)), makeScalar(node, least));
+  return node.create<MaxOp>(node.create<AddOp>(count, node.toScalar({bound})), node.toScalar({least}));
 }
 
 /// A slice along dimension `dim`, of which there are as many elements as only runs know.
@@ -84,12 +82,12 @@ static mlir::Value sliceBounded(OnnxNode &node, mlir::Value input, int64_t dim, 
     first = clampBound(node, count, start, least);
     // There is a first one unless there is none at all.
     if (step < 0 && start < 0)
-      first = node.create<MinOp>(node.create<MaxOp>(first, makeScalar(node, 0)),
-                                 node.create<AddOp>(count, makeScalar(node, -1)));
+      first = node.create<MinOp>(node.create<MaxOp>(first, node.toScalar({0})),
+                                 node.create<AddOp>(count, node.toScalar({-1})));
     counts[dim] = node.shareCount(count, {start, end, step}, [&] {
       mlir::Value last = clampBound(node, count, end, least);
       mlir::Value span = step > 0 ? node.create<SubOp>(last, first) : node.create<SubOp>(first, last);
-      return node.deriveCount(node.create<MaxOp>(span, makeScalar(node, 0)), std::abs(step) - 1, std::abs(step));
+      return node.deriveCount(node.create<MaxOp>(span, node.toScalar({0})), std::abs(step) - 1, std::abs(step));
     });
   }
   mlir::Value result;
@@ -131,7 +129,7 @@ static mlir::Value sliceToCount(OnnxNode &node, mlir::Value input, int64_t dim, 
   int64_t extent = sizes[dim], most = std::min(extent, end.number);
   if (end.number > extent)
     end.count = node.shareCount(end.count, {0, extent, 1},
-                                [&] { return node.create<MinOp>(end.count, makeScalar(node, extent)); });
+                                [&] { return node.create<MinOp>(end.count, node.toScalar({extent})); });
   starts[dim] = std::min(start, most);
   sizes[dim] = most - starts[dim];
   Counts counts(node.getCounts(input));

@@ -105,7 +105,7 @@ namespace {
 class WindowDim {
 public:
   WindowDim(OnnxNode &node, const WindowAttributes &window, mlir::Value input, unsigned dim)
-      : node(node), window(window), dim(dim), extent{node.getShape(input)[dim + 2], node.getCount(input, dim + 2)},
+      : node(node), window(window), dim(dim), extent(node.getExtent(input, dim + 2)),
         mode(node.getString("auto_pad", "NOTSET")), isCeil(node.getInt("ceil_mode", 0) != 0) {
     findResult();
     findPads();
@@ -123,8 +123,8 @@ public:
   /// For each window the number of its elements that are of the input or, if `countsPads`, pads.
   mlir::Value countElements(bool countsPads);
 
-  mlir::Value number(int64_t value) { return node.reshape(node.constantInts(value), {}); }
-  mlir::Value getExtent() { return extent.count ? extent.count : number(extent.number); }
+  mlir::Value number(int64_t value) { return node.toScalar({value}); }
+  mlir::Value getExtent() { return node.toScalar(extent); }
 
 private:
   void findResult();
