@@ -76,3 +76,17 @@ def test_extents_that_are_computed(dovetail, seed):
         actual = program.run(inputs)
         for output, expected in zip(session.get_outputs(), session.run(None, inputs)):
             np.testing.assert_array_equal(actual[output.name], expected, err_msg=f"{output.name} {a} {b}\n{text}")
+
+
+def _parse(text):
+    return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text}')
+
+
+def test_extents_are_compared_whatever_the_index_checks(dovetail):
+    """Without index checks an index is clamped, but results of extents that do not fit would be wrong."""
+    model = _parse("g (float[a] x, float[b] y) => (float[n] z) { z = Add(x, y) }")
+    program = dovetail.compile(model, bounds={"a": 5, "b": 5}, cpu=CPU, index_checks=False)
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(program.run({"x": x, "y": x})["z"], x + x)
+    with pytest.raises(dovetail.DovetailError, match="must be equal, but differ by 2 in this run"):
+        program.run({"x": x, "y": x[:2]})
