@@ -202,6 +202,10 @@ public:
   mlir::Value addCounts(mlir::Value a, mlir::Value b);
   /// `a` - `b`, or 0 if that is below 0.
   Extent subtractExtents(const SignedExtent &a, const SignedExtent &b);
+  /// A run in which `extent`, which is bounded, is below `least` ends with an error.
+  void requireExtent(const Extent &extent, int64_t least) {
+    requirements.emplace_back(CountForm::of(extent.count), least);
+  }
   /// `extent` / `number`, rounded up.
   Extent divideExtent(const Extent &extent, int64_t number);
   Extent makeExtent(const CountForm &form);

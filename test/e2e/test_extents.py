@@ -90,3 +90,18 @@ def test_extents_are_compared_whatever_the_index_checks(dovetail):
     np.testing.assert_array_equal(program.run({"x": x, "y": x})["z"], x + x)
     with pytest.raises(dovetail.DovetailError, match="must be equal, but differ by 2 in this run"):
         program.run({"x": x, "y": x[:2]})
+
+
+def test_resize_of_nothing(dovetail):
+    """Is an error, as for fixed extents, where there are elements to make."""
+    model = _parse(
+        """g (float[1, 1, h] x, float[1, 1, k] like) => (float[1, 1, m] y) <float[0] none = {}> {
+             shape = Shape(like) y = Resize<mode = "nearest">(x, none, none, shape) }"""
+    )
+    program = dovetail.compile(model, bounds={"h": 5, "k": 6}, cpu=CPU)
+    session = onnxruntime_session(model, threads=1, optimise=False)
+    for h, k in ((5, 6), (2, 6), (3, 1)):
+        arrays = {name: np.random.default_rng(h).random((1, 1, n), np.float32) for name, n in (("x", h), ("like", k))}
+        np.testing.assert_array_equal(program.run(arrays)["y"], session.run(["y"], arrays)[0])
+    with pytest.raises(dovetail.DovetailError, match="node 'Resize.* too small by 1 in this run"):
+        program.run({"x": np.zeros((1, 1, 0), np.float32), "like": np.zeros((1, 1, 4), np.float32)})

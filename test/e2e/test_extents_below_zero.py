@@ -82,7 +82,7 @@ def test_extents_below_zero(dovetail, name):
     seen = set()
     for length, actual, expected in _run(dovetail, _model(nodes)):
         if extent(length) < 0:
-            assert f"is {-extent(length)} below 0 in this run" in actual and "node 'Slice" in actual
+            assert f"is too small by {-extent(length)} in this run" in actual and "node 'Slice" in actual
         else:
             np.testing.assert_array_equal(actual, expected, err_msg=f"{name}, {length}")
         seen.add(extent(length) < 0)

@@ -272,6 +272,9 @@ llvm::LogicalResult BoundedResize::run() {
     if (!isFixed(dim)) {
       if (failed(checkComputed(dim)))
         return llvm::failure();
+      // There is nothing to interpolate, where something is asked for.
+      if (dim.from.count && !resize.extents.empty())
+        node.requireExtent(dim.from, 1);
       computed.push_back(dim);
       fixed.sizes[number] = OnnxNode::getShape(value)[number];
       fixed.scales[number] = 1;

@@ -159,8 +159,8 @@ std::string IndexCheck::describe(int64_t index, const StepInfo &step, bool hasCo
     return absl::StrCat(who, ": extents of its inputs vary from run to run and must be equal, but differ by ", index,
                         " in this run; pass inputs with other lengths");
   if (extent < 0)
-    return absl::StrCat(who, ": an extent follows from lengths of inputs, and is ", index,
-                        " below 0 in this run; pass inputs with other lengths");
+    return absl::StrCat(who, ": an extent that follows from lengths of inputs is too small by ", index,
+                        " in this run; pass inputs with other lengths");
   std::string given = isUnsigned ? absl::StrCat(static_cast<uint64_t>(index)) : absl::StrCat(index);
   return absl::StrCat(who, ": index ", given, " is out of range for dimension ", dim, " of extent ", extent,
                       "; pass indices from ", isUnsigned ? 0 : -extent, " to ", extent - 1,
