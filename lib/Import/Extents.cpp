@@ -58,8 +58,6 @@ private:
   /// The sum or difference of two numbers, or the multiple or quotient of one, that may be below 0.
   std::optional<SignedExtent> combineSigned(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b);
   std::optional<SignedExtent> makeExtent(const std::optional<CountForm> &form);
-  /// The form whose sum the number is, also below 0.
-  CountForm getExact(const SignedExtent &number) const;
   int64_t getLeast(const CountForm &form) const {
     return form.getLeast([this](mlir::Value count) { return bounds.getBound(count); });
   }
@@ -81,17 +79,8 @@ std::optional<SignedExtent> Tracer::makeExtent(const std::optional<CountForm> &f
   return count ? std::optional(SignedExtent{{bounds.getBound(*form), count}}) : std::nullopt;
 }
 
-CountForm Tracer::getExact(const SignedExtent &number) const {
-  if (number.exact)
-    return *number.exact;
-  if (!number.extent.count)
-    return CountForm::constant(number.extent.number);
-  CountForm form = bounds.getForm(number.extent.count);
-  return form.divisor == 1 && form.isNeverNegative() ? form : CountForm::of(number.extent.count);
-}
-
 std::optional<SignedExtent> Tracer::combineSigned(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b) {
-  CountForm exact = getExact(a), other = getExact(b);
+  CountForm exact = node.getExact(a), other = node.getExact(b);
   if (llvm::isa<MulOp>(op) && exact.isConstant())
     std::swap(exact, other);
   if (llvm::isa<MulOp, DivOp>(op)) {
@@ -139,8 +128,8 @@ std::optional<SignedExtent> Tracer::combine(mlir::Operation *op, const SignedExt
   std::optional<SignedExtent> result = makeExtent(form);
   if (!result || form->isConstant() || form->isNeverNegative() || llvm::isa<MulOp, DivOp>(op))
     return result;
-  CountForm exact = getExact(a);
-  if (!exact.accumulate(getExact(b), llvm::isa<SubOp>(op) ? -1 : 1))
+  CountForm exact = node.getExact(a);
+  if (!exact.accumulate(node.getExact(b), llvm::isa<SubOp>(op) ? -1 : 1))
     return std::nullopt;
   if (getLeast(exact) < 0)
     result->exact = exact;
@@ -281,6 +270,15 @@ std::optional<llvm::SmallVector<SignedExtent>> Tracer::trace(mlir::Value value, 
   if (llvm::isa<AddOp, SubOp, MulOp, DivOp>(op))
     return traceArithmetic(op, depth);
   return std::nullopt;
+}
+
+CountForm OnnxNode::getExact(const SignedExtent &number) const {
+  if (number.exact)
+    return *number.exact;
+  if (!number.extent.count)
+    return CountForm::constant(number.extent.number);
+  CountForm form = context.bounds.getForm(number.extent.count);
+  return form.divisor == 1 && form.isNeverNegative() ? form : CountForm::of(number.extent.count);
 }
 
 llvm::FailureOr<llvm::SmallVector<Extent>> OnnxNode::getExtents(unsigned index, llvm::StringRef what) {

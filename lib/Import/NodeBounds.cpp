@@ -104,22 +104,17 @@ Extent OnnxNode::makeExtent(const CountForm &form) {
   return {bound, bound == 0 ? mlir::Value() : makeCount(form)};
 }
 
-Extent OnnxNode::subtractExtents(const SignedExtent &a, const SignedExtent &b) {
+std::optional<Extent> OnnxNode::subtractExtents(const SignedExtent &a, const SignedExtent &b) {
   std::optional<CountForm> form;
   if (a.exact || b.exact) {
-    auto getSum = [](const SignedExtent &number) {
-      return number.exact          ? *number.exact
-             : number.extent.count ? CountForm::of(number.extent.count)
-                                   : CountForm::constant(number.extent.number);
-    };
-    form = getSum(a);
-    if (!form->accumulate(getSum(b), -1))
-      form = std::nullopt;
+    form = getExact(a);
+    if (!form->accumulate(getExact(b), -1))
+      return std::nullopt;
   } else {
     form = context.bounds.combine(a.extent, b.extent,
                                   [](const CountForm &own, const CountForm &other) { return own.minus(other); });
   }
-  return makeExtent(*form);
+  return form ? std::optional(makeExtent(*form)) : std::nullopt;
 }
 
 Extent OnnxNode::divideExtent(const Extent &extent, int64_t number) {

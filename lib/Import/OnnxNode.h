@@ -200,8 +200,10 @@ public:
   /// The count `count` * `factor` + `added`, or 0 if that is below 0.
   mlir::Value multiplyCount(mlir::Value count, int64_t factor, int64_t added);
   mlir::Value addCounts(mlir::Value a, mlir::Value b);
-  /// `a` - `b`, or 0 if that is below 0.
-  Extent subtractExtents(const SignedExtent &a, const SignedExtent &b);
+  /// The form whose sum the number is, also below 0.
+  CountForm getExact(const SignedExtent &number) const;
+  /// `a` - `b`, or 0 if that is below 0; nothing if it does not fit.
+  std::optional<Extent> subtractExtents(const SignedExtent &a, const SignedExtent &b);
   /// A run in which `extent`, which is bounded, is below `least` ends with an error.
   void requireExtent(const Extent &extent, int64_t least) {
     requirements.emplace_back(CountForm::of(extent.count), least);

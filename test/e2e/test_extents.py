@@ -105,3 +105,21 @@ def test_resize_of_nothing(dovetail):
         np.testing.assert_array_equal(program.run(arrays)["y"], session.run(["y"], arrays)[0])
     with pytest.raises(dovetail.DovetailError, match="node 'Resize.* too small by 1 in this run"):
         program.run({"x": np.zeros((1, 1, 0), np.float32), "like": np.zeros((1, 1, 4), np.float32)})
+
+
+def test_range_between_two_differences(dovetail):
+    """Is as long in all runs: its bound is no more than that. One that is too long is an error of the model."""
+    body = """g (float[h] x) => (int64[n] y) <int64 five = {5}, int64 three = {3}, int64 one = {1}, int64 large = {LARGE}> {
+              shape = Shape(x) zero = Constant<value_int = 0>() h1 = Gather(shape, zero)
+              first = Sub(h1, five) last = Add(h1, three) START y = Range(from, to, one) }"""
+    model = _parse(body.replace("LARGE", "1").replace("START", "from = Identity(first) to = Identity(last)"))
+    program = dovetail.compile(model, bounds={"h": 12}, cpu=CPU)
+    assert program.outputs[0].shape == (8,)
+    for length in (12, 3, 0):
+        expected = np.arange(length - 5, length + 3)
+        np.testing.assert_array_equal(program.run({"x": np.zeros(length, np.float32)})["y"], expected)
+    text = body.replace("LARGE", str(2**62)).replace(
+        "START", "down = Sub(zero, h1) from = Mul(first, large) other = Add(down, five) to = Mul(other, large)"
+    )
+    with pytest.raises(dovetail.DovetailError):
+        dovetail.compile(_parse(text), bounds={"h": 12}, cpu=CPU)

@@ -312,9 +312,9 @@ static llvm::LogicalResult importBoundedRange(OnnxNode &node) {
       node.getType(node.getInput(2)).getElementType() != type)
     return node.invalid("'start', 'limit' and 'delta' differ in type");
   int64_t step = delta->front();
-  Extent length = step > 0 ? node.subtractExtents(*limit, *start) : node.subtractExtents(*start, *limit);
-  length = node.divideExtent(length, std::abs(step));
-  if (length.number > std::numeric_limits<int32_t>::max())
+  auto distance = step > 0 ? node.subtractExtents(*limit, *start) : node.subtractExtents(*start, *limit);
+  Extent length = distance ? node.divideExtent(*distance, std::abs(step)) : Extent();
+  if (!distance || length.number > std::numeric_limits<int32_t>::max())
     return node.invalid("the range is too long");
   mlir::Builder &builder = node.getBuilder();
   bool varies = start->extent.count || start->exact;
