@@ -164,7 +164,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   for (const Layout *layout : {of(a), of(b), of(c), of(d)})
     if (layout->leading < static_cast<int64_t>(layout->rows) || layout->batch != of(d)->batch)
       return CUBLAS_STATUS_INVALID_VALUE;
-  if (of(operation)->epilogue != CUBLASLT_EPILOGUE_DEFAULT && refuses("epilogues"))
+  if (refuses("all") || (of(operation)->epilogue != CUBLASLT_EPILOGUE_DEFAULT && refuses("epilogues")))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (of(d)->batch > 1 && refuses("batches"))
     return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -269,6 +269,50 @@ TEST_F(LibraryCalls, HalvesAreSummedInF32) {
   }
 }
 
+/// Convolutions of single elements are products, with a bias, what is added in the result's own memory, and Relu.
+TEST_F(LibraryCalls, ConvolutionsWithoutWindowsAreProducts) {
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  uint32_t bias = addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant);
+  call.weights = addTensor({8, 4, 1, 1}, {0, 1, 2, 3}, BufferKind::Constant);
+  call.loops[5] = call.loops[6] = {1, {}};
+  call.postOps = {{PostOpKind::AddTensor, bias}, {PostOpKind::AddTensor, call.output}, {PostOpKind::Relu}};
+  for (int64_t stride : {1, 2}) {
+    // With a stride, a copy has the elements that are read.
+    int64_t extent = 8 / stride;
+    plan.buffers[call.output].shape = {1, 8, extent, extent};
+    call.loops[2] = call.loops[3] = {extent, {}};
+    for (int dim : {2, 3})
+      call.inputAccess[dim] = layout::IndexExpr::loop(dim) * stride + layout::IndexExpr::loop(dim + 3);
+    call.form.windows.assign(2, {/*kernel=*/1, stride, /*dilation=*/1, /*pad=*/0, false});
+    allocate(ElementType::F32);
+    auto floatsOf = [&](uint32_t tensor) { return reinterpret_cast<float *>(memory.buffers[tensor].data); };
+    for (uint32_t tensor : {call.input, call.weights, bias, call.output})
+      for (int64_t i = 0, count = memory.buffers[tensor].bytes() / 4; i < count; ++i)
+        floatsOf(tensor)[i] = static_cast<float>((i * 7 + tensor) % 11) - 5;
+    std::vector<float> added(floatsOf(call.output), floatsOf(call.output) + 8 * extent * extent);
+    ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+    EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
+    EXPECT_EQ(report.fused, 3);
+    EXPECT_EQ(report.staged, stride == 1 ? std::vector<std::string>() : std::vector<std::string>{"input"});
+    EXPECT_TRUE(cudnnLog->executions.empty());
+    for (int64_t h = 0; h < extent; ++h)
+      for (int64_t w = 0; w < extent; ++w)
+        for (int64_t o = 0; o < 8; ++o) {
+          int64_t at = (h * extent + w) * 8 + o;
+          float expected = floatsOf(bias)[o] + added[at];
+          for (int64_t c = 0; c < 4; ++c)
+            expected += floatsOf(call.input)[(h * stride * 8 + w * stride) * 4 + c] * floatsOf(call.weights)[o * 4 + c];
+          EXPECT_EQ(floatsOf(call.output)[at], std::max(expected, 0.0f)) << "stride " << stride << " at " << at;
+        }
+  }
+  // Without an algorithm, the other library does it.
+  ::setenv("FAKE_CUBLASLT_REFUSES", "all", 1);
+  absl::Status status = run(convolution, {.explain = true});
+  ::unsetenv("FAKE_CUBLASLT_REFUSES");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+}
+
 /// Without measuring, what the library recommends is used.
 TEST_F(LibraryCalls, RecommendationIsTakenUnlessMeasured) {
   for (size_t step : {convolution, product})

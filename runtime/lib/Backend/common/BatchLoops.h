@@ -63,6 +63,15 @@ public:
     return loop;
   }
 
+  /// Removes the innermost loop and returns it. One iteration if there is none.
+  Loop takeInnermost() {
+    if (loops.empty())
+      return {};
+    Loop loop = loops.back();
+    loops.pop_back();
+    return loop;
+  }
+
   const std::vector<Loop> &get() const { return loops; }
   int64_t countIterations() const {
     int64_t count = 1;

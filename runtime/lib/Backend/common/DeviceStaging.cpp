@@ -41,15 +41,21 @@ static StagedOperand copied(MemoryView copy, DeviceScratch &scratch) {
   return {std::move(copy), vectorAlignment, true, offset};
 }
 
-MemoryFormat ConvolutionStaging::format(int rank) const {
+static MemoryFormat channelsLastOf(int rank) {
   MemoryFormat format;
   format.order.push_back(0);
-  if (!channelsLast)
-    format.order.push_back(1);
   for (int dim = 2; dim < rank; ++dim)
     format.order.push_back(dim);
+  format.order.push_back(1);
+  return format;
+}
+
+MemoryFormat ConvolutionStaging::format(int rank) const {
   if (channelsLast)
-    format.order.push_back(1);
+    return channelsLastOf(rank);
+  MemoryFormat format;
+  format.order.resize(rank);
+  std::iota(format.order.begin(), format.order.end(), 0);
   return format;
 }
 
@@ -100,6 +106,70 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   if (!isCut)
     return;
   full = copied(MemoryView::packed(outView.type, geometry.fullBox, wanted), scratch);
+}
+
+bool PointwiseStaging::takes(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,
+                             const ConvolutionChannels &channels) {
+  auto isBlocked = [&](uint32_t tensor) { return memory.memory(tensor).blockDim >= 0; };
+  auto isPoint = [](const layout::Window &window) { return window.kernel == 1 && window.pad == 0; };
+  auto isZero = [](int64_t pad) { return pad == 0; };
+  return !isBlocked(call.input) && !isBlocked(call.weights) && !isBlocked(call.output) && !call.form.isTransposed &&
+         channels.groups == 1 && !geometry.nothingToSum &&
+         std::all_of(call.form.windows.begin(), call.form.windows.end(), isPoint) &&
+         std::all_of(geometry.padLo.begin(), geometry.padLo.end(), isZero) &&
+         std::all_of(geometry.padHi.begin(), geometry.padHi.end(), isZero);
+}
+
+PointwiseStaging::PointwiseStaging(const RankMemory &memory, const ConvolutionCall &call,
+                                   const ConvolutionGeometry &geometry, bool keepsWeights, StagingMode mode,
+                                   size_t fused) {
+  const MemoryView &inView = memory.memory(call.input), &weightsView = memory.memory(call.weights),
+                   &outView = memory.memory(call.output);
+  bool packs = mode == StagingMode::Packed;
+  MemoryFormat wanted = channelsLastOf(geometry.outBox.rank());
+  auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
+
+  // Elements that a stride skips make rows of many pieces: they are left out by a copy.
+  Box elements = geometry.outBox;
+  readBox = geometry.inBox;
+  bool skips = false;
+  elements[1] = readBox[1];
+  for (int dim = 2; dim < readBox.rank(); ++dim) {
+    int64_t stride = call.form.windows[dim - 2].stride;
+    readBox[dim] = {elements[dim].lo * stride, (elements[dim].hi - 1) * stride + 1};
+    skips |= stride > 1 && elements[dim].size() > 1;
+  }
+  input = inPlace(inView, readBox);
+  for (int dim = 2; dim < readBox.rank(); ++dim)
+    input.view.strides[dim] *= call.form.windows[dim - 2].stride;
+  input.view.box = elements;
+  source = input.view;
+  MemoryView packedIn = MemoryView::packed(inView.type, elements, wanted);
+  if (skips || !isLast(inView) || (packs && !isPacked(inView, packedIn, readBox)))
+    input = copied(std::move(packedIn), scratch);
+
+  weights = inPlace(weightsView, geometry.weightsBox);
+  auto layoutOf = [](const StagedOperand &operand) {
+    return MatrixLayout{operand.view.strides[1], operand.view.strides[0], operand.alignment};
+  };
+  factor = layoutOf(weights);
+  if (!factor.isFactor(geometry.weightsBox[1].size(), geometry.weightsBox[0].size()) ||
+      (packs && weights.alignment < vectorAlignment)) {
+    MemoryView packed = MemoryView::rowMajor(weightsView.type, geometry.weightsBox, nullptr);
+    if (keepsWeights) {
+      packedBytes = alignedSize(packed.bytes());
+      weights = {std::move(packed), vectorAlignment, /*isStaged=*/true};
+    } else {
+      weights = copied(std::move(packed), scratch);
+    }
+    factor = layoutOf(weights);
+  }
+
+  MemoryView packedOut = MemoryView::packed(outView.type, geometry.outBox, wanted);
+  output = inPlace(outView, geometry.outBox);
+  if (!isLast(outView) || (packs && !isPacked(outView, packedOut, geometry.outBox)) ||
+      readsResult(memory, std::span(call.postOps).subspan(fused), call.output))
+    output = copied(std::move(packedOut), scratch);
 }
 
 ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,
@@ -219,6 +289,11 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
         ConvolutionStaging staging(memory, *call, *geometry, keepsWeights, mode);
         addScratch(staging.scratch);
         packed = std::max(packed, staging.packedBytes);
+        if (!PointwiseStaging::takes(memory, *call, *geometry, channels))
+          continue;
+        PointwiseStaging product(memory, *call, *geometry, keepsWeights, mode, /*fused=*/0);
+        addScratch(product.scratch);
+        packed = std::max(packed, product.packedBytes);
       }
       bytes.packed += packed;
     }

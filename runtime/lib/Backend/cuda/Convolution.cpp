@@ -8,6 +8,7 @@
 
 #include "ConvolutionPart.h"
 #include "LibraryCalls.h"
+#include "PointwisePart.h"
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
@@ -20,23 +21,33 @@ public:
       : handles(std::move(handles)), call(call) {}
 
   absl::Status prepare(const RankMemory &memory, LibraryCallOptions options, int64_t workspace) {
-    return parts.prepare(call, memory.loopBox(call.loops), [&](const ConvolutionChannels &channels) {
-      return std::make_unique<ConvolutionPart>(*handles, memory, call, channels, options, workspace);
-    });
+    for (const ConvolutionChannels &channels : planConvolutionChannels(call, memory.loopBox(call.loops))) {
+      absl::StatusOr<std::unique_ptr<PointwisePart>> product =
+          PointwisePart::create(*handles, memory, call, channels, options, workspace);
+      if (!product.ok())
+        return product.status();
+      if (*product)
+        parts.push_back(*std::move(product));
+      else
+        parts.push_back(std::make_unique<ConvolutionPart>(*handles, memory, call, channels, options, workspace));
+      if (absl::Status status = parts.back()->prepare(); !status.ok())
+        return status;
+    }
+    return absl::OkStatus();
   }
 
   absl::Status bind(std::byte *scratch, std::byte *packed) override {
-    return parts.forEach([&](ConvolutionPart &part) { return part.bind(scratch, packed); });
+    return forEach([&](ConvolutionWork &part) { return part.bind(scratch, packed); });
   }
   absl::Status pack(DeviceStream &stream) override {
-    return parts.forEach([&](ConvolutionPart &part) { return part.pack(stream); });
+    return forEach([&](ConvolutionWork &part) { return part.pack(stream); });
   }
   absl::Status issue(DeviceStream &stream) override {
-    return parts.forEach([&](ConvolutionPart &part) { return part.issue(stream); });
+    return forEach([&](ConvolutionWork &part) { return part.issue(stream); });
   }
   LibraryCallReport report() const override {
     LibraryCallReport report;
-    (void)parts.forEach([&](const ConvolutionPart &part) {
+    (void)forEach([&](const ConvolutionWork &part) {
       part.report(report);
       return absl::OkStatus();
     });
@@ -44,9 +55,16 @@ public:
   }
 
 private:
+  template <typename Body> absl::Status forEach(Body body) const {
+    for (const std::unique_ptr<ConvolutionWork> &part : parts)
+      if (absl::Status status = body(*part); !status.ok())
+        return status;
+    return absl::OkStatus();
+  }
+
   std::shared_ptr<LibraryHandles> handles;
   ConvolutionCall call;
-  ConvolutionParts<ConvolutionPart> parts;
+  std::vector<std::unique_ptr<ConvolutionWork>> parts; ///< Done one after another in the same scratch memory.
 };
 
 } // namespace

@@ -9,7 +9,6 @@
 #include "ConvolutionPart.h"
 #include "Tuning.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -151,10 +150,7 @@ void ConvolutionPart::report(LibraryCallReport &report) const {
   report.postOps = static_cast<int64_t>(call.postOps.size());
   if (!graph)
     return;
-  // Parts differ in their shapes, and then perhaps in their engines.
-  std::string own = graph->implementation();
-  if (!absl::StrContains(report.implementation, own))
-    absl::StrAppend(&report.implementation, report.implementation.empty() ? "" : ", ", own);
+  addImplementation(report, graph->implementation());
   log.addTo(report);
   report.addStaged(staging->input.isStaged, "input");
   report.addStaged(staging->weights.isStaged, packOnce ? "weights, once" : "weights");

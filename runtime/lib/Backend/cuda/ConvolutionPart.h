@@ -18,9 +18,32 @@
 #include "PostOpWork.h"
 #include "Staging.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
 namespace dovetail::runtime::cuda {
 
-class ConvolutionPart {
+/// A part of a convolution step, by whatever library.
+class ConvolutionWork {
+public:
+  virtual ~ConvolutionWork() = default;
+  virtual absl::Status prepare() = 0;
+  /// Of `packed`, which is advanced.
+  virtual absl::Status bind(std::byte *scratchMemory, std::byte *&packed) = 0;
+  virtual absl::Status pack(DeviceStream &stream) = 0;
+  virtual absl::Status issue(DeviceStream &stream) = 0;
+  /// Adds to the report of all parts.
+  virtual void report(LibraryCallReport &report) const = 0;
+
+protected:
+  /// Parts differ in their shapes, and then perhaps in their engines.
+  static void addImplementation(LibraryCallReport &report, const std::string &own) {
+    if (!absl::StrContains(report.implementation, own))
+      absl::StrAppend(&report.implementation, report.implementation.empty() ? "" : ", ", own);
+  }
+};
+
+class ConvolutionPart : public ConvolutionWork {
 public:
   ConvolutionPart(LibraryHandles &handles, const RankMemory &memory, const ConvolutionCall &call,
                   ConvolutionChannels channels, LibraryCallOptions options, int64_t workspace)
@@ -28,13 +51,11 @@ public:
         packOnce(!options.inPrologue && memory.isConstant(call.weights)),
         spatial(static_cast<int>(call.form.windows.size())) {}
 
-  absl::Status prepare();
-  /// Of `packed`, which is advanced.
-  absl::Status bind(std::byte *scratchMemory, std::byte *&packed);
-  absl::Status pack(DeviceStream &stream);
-  absl::Status issue(DeviceStream &stream);
-  /// Adds to the report of all parts.
-  void report(LibraryCallReport &report) const;
+  absl::Status prepare() override;
+  absl::Status bind(std::byte *scratchMemory, std::byte *&packed) override;
+  absl::Status pack(DeviceStream &stream) override;
+  absl::Status issue(DeviceStream &stream) override;
+  void report(LibraryCallReport &report) const override;
 
 private:
   absl::StatusOr<bool> plan(StagingMode mode);

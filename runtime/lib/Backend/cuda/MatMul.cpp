@@ -13,6 +13,7 @@
 #include "LibraryCalls.h"
 #include "MatrixCall.h"
 #include "PostOpWork.h"
+#include "ProductEpilogue.h"
 #include "Staging.h"
 #include "Tuning.h"
 
@@ -60,8 +61,7 @@ private:
   std::unique_ptr<MatrixCall> matrixCall;
   CandidateLog log;
   BatchLoops<4> calls; ///< Batch dimensions that the library does not know, with strides of a, b, c and d.
-  std::optional<size_t> bias, added;
-  const std::byte *addedData = nullptr;
+  ProductEpilogue epilogue;
   std::unique_ptr<PostOpWork> finish;
 };
 
@@ -97,48 +97,23 @@ void MatMulStep::planBatch(MatrixProduct &product, const PostOpOperand *addedOpe
 }
 
 absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
-  bias.reset();
-  added.reset();
-  std::optional<PostOpOperand> operand;
   const Box &outBox = geometry.outBox;
   int rank = outBox.rank();
-  std::vector<int64_t> extents;
-  for (int dim = 0; dim < rank; ++dim)
-    extents.push_back(outBox[dim].size());
-  for (size_t i = 0; i < fused; ++i) {
-    const PostOpInfo &op = call.postOps[i];
-    if (product.activation != MatrixProduct::Activation::None)
-      return false; // The activation is the last thing that the library does.
-    if (op.kind == PostOpKind::Relu) {
-      product.activation = MatrixProduct::Activation::Relu;
-    } else if (op.kind == PostOpKind::GeluTanh) {
-      product.activation = MatrixProduct::Activation::GeluTanh;
-    } else if (op.kind == PostOpKind::AddTensor) {
-      absl::StatusOr<PostOpOperand> read = operandOf(memory, op, outBox);
-      if (!read.ok())
-        return read.status();
-      bool isVector = true;
-      for (int dim = 0; dim + 1 < rank; ++dim)
-        isVector &= read->box[dim].size() == 1;
-      isVector &= read->box[rank - 1].size() == product.n && (product.n == 1 || read->strides[rank - 1] == 1);
-      if (isVector && !bias) {
-        bias = i;
-        product.hasBias = true;
-        product.biasAlignment = std::min(vectorAlignment, read->alignment);
-      } else if (auto rows = read->isFull ? mergeRows(extents, read->strides, call.rowDims) : std::nullopt;
-                 rows && !added) {
-        added = i;
-        product.hasC = true;
-        product.c = {rows->stride, read->strides[rank - 1], std::min(vectorAlignment, read->alignment)};
-        operand = *std::move(read);
-      } else {
-        return false;
-      }
-    } else {
+  absl::StatusOr<bool> takes = epilogue.plan(memory, call.postOps, fused, outBox, rank - 1, product);
+  if (!takes.ok() || !*takes)
+    return takes;
+  const PostOpOperand *added = epilogue.addedOperand();
+  if (added) {
+    std::vector<int64_t> extents;
+    for (int dim = 0; dim < rank; ++dim)
+      extents.push_back(outBox[dim].size());
+    auto rows = mergeRows(extents, added->strides, call.rowDims);
+    if (!rows)
       return false;
-    }
+    product.hasC = true;
+    product.c = {rows->stride, added->strides[rank - 1], std::min(vectorAlignment, added->alignment)};
   }
-  planBatch(product, operand ? &*operand : nullptr);
+  planBatch(product, added);
   log.fused = fused;
   matrixCall = std::make_unique<MatrixCall>(*handles, product, options.explain ? &log : nullptr);
   return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, allowed);
@@ -237,27 +212,16 @@ absl::Status MatMulStep::bind(std::byte *scratchMemory, std::byte *) {
   StagedOperand &out = staging->output;
   out.view.data = out.isStaged ? scratchMemory + out.offset : output.address(outBox);
   workspace = scratchMemory + workspaceOffset;
-  if (added) {
-    absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[*added], outBox);
-    if (!operand.ok())
-      return operand.status();
-    addedData = operand->address;
-  }
-  if (bias) {
-    absl::StatusOr<PostOpOperand> operand = operandOf(memory, call.postOps[*bias], outBox);
-    if (!operand.ok())
-      return operand.status();
-    if (absl::Status status = matrixCall->setBias(operand->address); !status.ok())
-      return status;
-  }
+  if (absl::Status status = epilogue.bind(memory, call.postOps, outBox, *matrixCall); !status.ok())
+    return status;
   return finish ? finish->bind(output, out.view) : absl::OkStatus();
 }
 
 absl::Status MatMulStep::pack(DeviceStream &stream) {
   if (geometry.nothingToSum || matrixCall->algorithmCount() == 1)
     return absl::OkStatus();
-  return matrixCall->tune(stream, staging->a.view.data, staging->b.view.data, addedData, staging->output.view.data,
-                          workspace);
+  return matrixCall->tune(stream, staging->a.view.data, staging->b.view.data, epilogue.addedData(),
+                          staging->output.view.data, workspace);
 }
 
 absl::Status MatMulStep::issue(DeviceStream &stream) {
@@ -269,9 +233,10 @@ absl::Status MatMulStep::issue(DeviceStream &stream) {
         return status;
   const MemoryView &a = staging->a.view, &b = staging->b.view, &out = staging->output.view;
   int64_t size = elementSize(out.type);
+  const std::byte *added = epilogue.addedData();
   absl::Status status = calls.forEach([&](const std::array<int64_t, 4> &at) {
     return matrixCall->issue(stream, a.data + at[0] * size, b.data + at[1] * size,
-                             addedData ? addedData + at[2] * size : nullptr, out.data + at[3] * size, workspace);
+                             added ? added + at[2] * size : nullptr, out.data + at[3] * size, workspace);
   });
   if (!status.ok())
     return status;

@@ -259,6 +259,19 @@ ConvolutionCase randomCase(std::mt19937_64 &random) {
   return test;
 }
 
+/// The case of a seed as one of single elements, which is a product of matrices.
+ConvolutionCase randomCaseWithoutWindows(std::mt19937_64 &random) {
+  ConvolutionCase test = randomCase(random);
+  test.transposed = false;
+  test.kernel.assign(test.spatial(), 1);
+  test.pads.assign(test.spatial(), 0);
+  if (draw(random, 0, 1))
+    test.strides.assign(test.spatial(), 1);
+  for (int i = 0; i < test.spatial(); ++i)
+    test.results[i] = (test.extents[i] - 1) / test.strides[i] + 1;
+  return test;
+}
+
 } // namespace
 
 TEST(Convolution, KnownAwkwardCases) {
@@ -307,9 +320,9 @@ TEST(Convolution, KnownAwkwardCases) {
 }
 
 /// The case of a seed, with values of `type`.
-static void checkSeed(int seed, artifact::ElementType type) {
+static void checkSeed(int seed, artifact::ElementType type, bool hasWindows = true) {
   std::mt19937_64 random(seed);
-  ConvolutionCase test = randomCase(random);
+  ConvolutionCase test = hasWindows ? randomCase(random) : randomCaseWithoutWindows(random);
   int dim = draw(random, 0, 3) ? 2 + draw(random, 0, test.spatial() - 1) : draw(random, 0, 1);
   std::vector<int64_t> cuts = randomCuts(random, test.outputShape()[dim], draw(random, 1, 4));
   SCOPED_TRACE(std::string(artifact::EnumNameElementType(type)) + ", seed " + std::to_string(seed) + " dim " +
@@ -326,6 +339,17 @@ TEST(Convolution, RandomCases) {
     first = std::atoi(seed);
   for (int seed = first; seed < first + cases && !testing::Test::HasFailure(); ++seed)
     checkSeed(seed, artifact::ElementType::F32);
+}
+
+TEST(Convolution, RandomCasesWithoutWindows) {
+  int cases = 200;
+  if (const char *more = std::getenv("DOVETAIL_TEST_CASES"))
+    cases = std::atoi(more);
+  std::vector<artifact::ElementType> types = halfTypes();
+  types.push_back(artifact::ElementType::F32);
+  for (artifact::ElementType type : types)
+    for (int seed = 0; seed < cases && !testing::Test::HasFailure(); ++seed)
+      checkSeed(seed, type, /*hasWindows=*/false);
 }
 
 TEST(Convolution, RandomCasesOf16Bits) {

@@ -1,0 +1,44 @@
+//===- ProductEpilogue.h - Post-ops of products by cuBLASLt ----*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines which post-ops cuBLASLt does as part of a product, and the operands of these.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_PRODUCTEPILOGUE_H
+#define DOVETAIL_RUNTIME_BACKEND_CUDA_PRODUCTEPILOGUE_H
+
+#include "MatrixCall.h"
+#include "PostOpWork.h"
+
+namespace dovetail::runtime::cuda {
+
+/// The first post-ops of a product: a bias, a matrix that is added, and an activation behind both.
+class ProductEpilogue {
+public:
+  /// Of the first `fused` of `ops`, applied to `outBox`, whose dimension `columnDim` are the columns. Tells `product`
+  /// about the bias and the activation. False if the library does something else. Errors: those of `operandOf`.
+  absl::StatusOr<bool> plan(const RankMemory &memory, const std::vector<PostOpInfo> &ops, size_t fused,
+                            const layout::Box &outBox, int columnDim, MatrixProduct &product);
+  /// Gives `call` the address of the bias, and finds that of the matrix. Errors: those of `operandOf`.
+  absl::Status bind(const RankMemory &memory, const std::vector<PostOpInfo> &ops, const layout::Box &outBox,
+                    MatrixCall &call);
+
+  /// The matrix that is added, without an address; null if there is none.
+  const PostOpOperand *addedOperand() const { return operand ? &*operand : nullptr; }
+  const std::byte *addedData() const { return data; }
+
+private:
+  std::optional<size_t> bias, added;
+  std::optional<PostOpOperand> operand;
+  const std::byte *data = nullptr;
+};
+
+} // namespace dovetail::runtime::cuda
+
+#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_PRODUCTEPILOGUE_H
