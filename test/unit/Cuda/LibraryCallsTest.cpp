@@ -313,6 +313,39 @@ TEST_F(LibraryCalls, ConvolutionsWithoutWindowsAreProducts) {
   EXPECT_EQ(report.implementation, "cudnn engine 41");
 }
 
+/// So are the taps of transposed convolutions whose windows lie side by side; weights are packed tap by tap.
+TEST_F(LibraryCalls, TransposedWindowsSideBySideAreProducts) {
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  call.input = addTensor({1, 4, 4, 4}, {0, 2, 3, 1}, BufferKind::Arena);
+  call.weights = addTensor({4, 8, 2, 2}, {0, 1, 2, 3}, BufferKind::Constant);
+  call.loops[5] = call.loops[6] = {2, {}};
+  call.weightsAccess = {layout::IndexExpr::loop(4), layout::IndexExpr::loop(1), layout::IndexExpr::loop(5),
+                        layout::IndexExpr::loop(6)};
+  call.form.isTransposed = true;
+  call.form.windows.assign(2, {/*kernel=*/2, /*stride=*/2, /*dilation=*/1, /*pad=*/0, true});
+  for (int dim : {2, 3})
+    call.inputAccess[dim] =
+        call.form.windows[dim - 2].at(layout::IndexExpr::loop(dim), layout::IndexExpr::loop(dim + 3));
+  allocate(ElementType::F32);
+  auto floatsOf = [&](uint32_t tensor) { return reinterpret_cast<float *>(memory.buffers[tensor].data); };
+  for (uint32_t tensor : {call.input, call.weights})
+    for (int64_t i = 0, count = memory.buffers[tensor].bytes() / 4; i < count; ++i)
+      floatsOf(tensor)[i] = static_cast<float>((i * 7 + tensor) % 11) - 5;
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
+  EXPECT_THAT(report.staged, ElementsAre("weights, once"));
+  EXPECT_THAT(blasLog->executions, ElementsAre(0, 0, 0, 0));
+  for (int64_t h = 0; h < 8; ++h)
+    for (int64_t w = 0; w < 8; ++w)
+      for (int64_t o = 0; o < 8; ++o) {
+        float expected = 0;
+        for (int64_t c = 0; c < 4; ++c)
+          expected += floatsOf(call.input)[(h / 2 * 4 + w / 2) * 4 + c] *
+                      floatsOf(call.weights)[((c * 8 + o) * 2 + h % 2) * 2 + w % 2];
+        EXPECT_EQ(floatsOf(call.output)[(h * 8 + w) * 8 + o], expected) << h << " " << w << " " << o;
+      }
+}
+
 /// Without measuring, what the library recommends is used.
 TEST_F(LibraryCalls, RecommendationIsTakenUnlessMeasured) {
   for (size_t step : {convolution, product})

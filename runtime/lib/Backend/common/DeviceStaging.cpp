@@ -112,12 +112,19 @@ bool PointwiseStaging::takes(const RankMemory &memory, const ConvolutionCall &ca
                              const ConvolutionChannels &channels) {
   auto isBlocked = [&](uint32_t tensor) { return memory.memory(tensor).blockDim >= 0; };
   auto isPoint = [](const layout::Window &window) { return window.kernel == 1 && window.pad == 0; };
-  auto isZero = [](int64_t pad) { return pad == 0; };
-  return !isBlocked(call.input) && !isBlocked(call.weights) && !isBlocked(call.output) && !call.form.isTransposed &&
-         channels.groups == 1 && !geometry.nothingToSum &&
-         std::all_of(call.form.windows.begin(), call.form.windows.end(), isPoint) &&
-         std::all_of(geometry.padLo.begin(), geometry.padLo.end(), isZero) &&
-         std::all_of(geometry.padHi.begin(), geometry.padHi.end(), isZero);
+  auto isTile = [](const layout::Window &window) { return window.kernel == window.stride && window.dilation == 1; };
+  auto isPadded = [](int64_t pad) { return pad != 0; };
+  const std::vector<layout::Window> &windows = call.form.windows;
+  if (isBlocked(call.input) || isBlocked(call.weights) || isBlocked(call.output) || channels.groups != 1 ||
+      geometry.nothingToSum)
+    return false;
+  if (call.form.isTransposed)
+    // Each element of the result has a tap.
+    return !geometry.fullResult && std::all_of(windows.begin(), windows.end(), isTile) &&
+           std::none_of(geometry.padHi.begin(), geometry.padHi.end(), [](int64_t pad) { return pad < 0; });
+  return std::all_of(windows.begin(), windows.end(), isPoint) &&
+         std::none_of(geometry.padLo.begin(), geometry.padLo.end(), isPadded) &&
+         std::none_of(geometry.padHi.begin(), geometry.padHi.end(), isPadded);
 }
 
 PointwiseStaging::PointwiseStaging(const RankMemory &memory, const ConvolutionCall &call,
@@ -125,37 +132,41 @@ PointwiseStaging::PointwiseStaging(const RankMemory &memory, const ConvolutionCa
                                    size_t fused) {
   const MemoryView &inView = memory.memory(call.input), &weightsView = memory.memory(call.weights),
                    &outView = memory.memory(call.output);
-  bool packs = mode == StagingMode::Packed;
+  bool packs = mode == StagingMode::Packed, isTransposed = call.form.isTransposed;
   MemoryFormat wanted = channelsLastOf(geometry.outBox.rank());
   auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
 
   // Elements that a stride skips make rows of many pieces: they are left out by a copy.
-  Box elements = geometry.outBox;
   readBox = geometry.inBox;
+  source = inView.part(readBox);
   bool skips = false;
-  elements[1] = readBox[1];
-  for (int dim = 2; dim < readBox.rank(); ++dim) {
+  for (int dim = 2; dim < readBox.rank() && !isTransposed; ++dim) {
+    layout::Interval elements = geometry.outBox[dim];
     int64_t stride = call.form.windows[dim - 2].stride;
-    readBox[dim] = {elements[dim].lo * stride, (elements[dim].hi - 1) * stride + 1};
-    skips |= stride > 1 && elements[dim].size() > 1;
+    readBox[dim] = {elements.lo * stride, (elements.hi - 1) * stride + 1};
+    source.box[dim] = elements;
+    source.strides[dim] *= stride;
+    skips |= stride > 1 && elements.size() > 1;
   }
-  input = inPlace(inView, readBox);
-  for (int dim = 2; dim < readBox.rank(); ++dim)
-    input.view.strides[dim] *= call.form.windows[dim - 2].stride;
-  input.view.box = elements;
-  source = input.view;
-  MemoryView packedIn = MemoryView::packed(inView.type, elements, wanted);
+  input = {source, std::min(vectorAlignment, alignmentOf(inView, readBox))};
+  MemoryView packedIn = MemoryView::packed(inView.type, source.box, wanted);
   if (skips || !isLast(inView) || (packs && !isPacked(inView, packedIn, readBox)))
     input = copied(std::move(packedIn), scratch);
 
   weights = inPlace(weightsView, geometry.weightsBox);
-  auto layoutOf = [](const StagedOperand &operand) {
-    return MatrixLayout{operand.view.strides[1], operand.view.strides[0], operand.alignment};
+  int rowDim = isTransposed ? 0 : 1, columnDim = 1 - rowDim;
+  auto layoutOf = [&](const StagedOperand &operand) {
+    return MatrixLayout{operand.view.strides[rowDim], operand.view.strides[columnDim], operand.alignment};
   };
   factor = layoutOf(weights);
-  if (!factor.isFactor(geometry.weightsBox[1].size(), geometry.weightsBox[0].size()) ||
+  if (!factor.isFactor(geometry.weightsBox[rowDim].size(), geometry.weightsBox[columnDim].size()) ||
       (packs && weights.alignment < vectorAlignment)) {
-    MemoryView packed = MemoryView::rowMajor(weightsView.type, geometry.weightsBox, nullptr);
+    // Tap by tap.
+    MemoryFormat order;
+    for (int dim = 2; dim < geometry.weightsBox.rank(); ++dim)
+      order.order.push_back(dim);
+    order.order.insert(order.order.end(), {rowDim, columnDim});
+    MemoryView packed = MemoryView::packed(weightsView.type, geometry.weightsBox, order);
     if (keepsWeights) {
       packedBytes = alignedSize(packed.bytes());
       weights = {std::move(packed), vectorAlignment, /*isStaged=*/true};

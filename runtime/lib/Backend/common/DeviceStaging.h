@@ -96,11 +96,11 @@ struct ProductStaging {
   DeviceScratch scratch;
 };
 
-/// The operands of a convolution that is a product of matrices: what is summed up are channels of one element of the
-/// input. Elements are rows, channels columns. The library does the first `fused` post-ops. The fewer these are, the
-/// more is staged.
+/// The operands of a convolution that consists of products of matrices, one for each tap. Its windows have one element,
+/// or are transposed and lie side by side. Elements are rows, channels columns. The library does the first `fused`
+/// post-ops. The fewer these are, the more is staged.
 struct PointwiseStaging {
-  /// Whether a part of a convolution, whose result is not zero all over, is such a product.
+  /// Whether a part of a convolution is of this kind.
   static bool takes(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,
                     const ConvolutionChannels &channels);
 
@@ -108,10 +108,10 @@ struct PointwiseStaging {
                    bool keepsWeights, StagingMode mode, size_t fused);
 
   layout::Box readBox; ///< Of the input: from the first to the last element that is read.
-  MemoryView source;   ///< Of the input's elements that are read, in its own memory. It has the box of `input`.
-  StagedOperand input, weights, output; ///< `input` has a row for each element of the result.
-  MatrixLayout factor;                  ///< Of weights: a row for each channel that is read.
-  DeviceScratch scratch;                ///< For copies; of weights only if they are not kept.
+  MemoryView source;   ///< Of these elements, in the input's own memory. It has the box of `input`.
+  StagedOperand input, weights, output;
+  MatrixLayout factor;   ///< Of the weights of a tap: a row for each channel that is read.
+  DeviceScratch scratch; ///< For copies; of weights only if they are not kept.
   int64_t packedBytes = 0;
 };
 

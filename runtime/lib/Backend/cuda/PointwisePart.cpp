@@ -9,6 +9,8 @@
 #include "PointwisePart.h"
 #include "Tuning.h"
 
+#include "dovetail/Layout/Arith.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -17,61 +19,105 @@ using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
 
-absl::StatusOr<bool> PointwisePart::planCall(size_t fused) {
+/// More calls than this take longer than copies around one.
+static constexpr int64_t mostCalls = 16;
+
+absl::StatusOr<bool> PointwisePart::planProduct(size_t fused, const std::vector<int64_t> &taps) {
   const Box &outBox = geometry.outBox;
-  const MemoryView &in = staging->input.view, &out = staging->output.view;
+  const MemoryView &in = staging->input.view, &weights = staging->weights.view, &out = staging->output.view;
+  Product planned;
   MatrixProduct product;
   product.type = out.type;
   product.n = outBox[1].size();
   product.k = geometry.inBox[1].size();
-  product.a.alignment = staging->input.alignment;
-  product.b = staging->factor;
-  product.c.alignment = product.d.alignment = staging->output.alignment;
-  absl::StatusOr<bool> takes = epilogue.plan(memory, call.postOps, fused, outBox, /*columnDim=*/1, product);
+  absl::StatusOr<bool> takes = planned.epilogue.plan(memory, call.postOps, fused, outBox, /*columnDim=*/1, product);
   if (!takes.ok() || !*takes)
     return takes;
-  const PostOpOperand *added = epilogue.addedOperand();
+  const PostOpOperand *added = planned.epilogue.addedOperand();
   if (added && added->strides[1] != 1 && product.n > 1)
     return false;
 
-  calls = {};
   const std::vector<int64_t> &addedStrides = added ? added->strides : out.strides;
-  for (int dim = 0; dim < outBox.rank(); ++dim)
-    if (dim != 1)
-      calls.add({outBox[dim].size(), {in.strides[dim], addedStrides[dim], out.strides[dim]}});
-  BatchLoop<3> rows = calls.takeInnermost();
-  product.m = rows.count;
-  auto layoutOf = [&](int64_t stride, int64_t columns, int64_t alignment) {
-    return MatrixLayout{rows.count == 1 ? columns : stride, 1, alignment};
+  for (int dim = 0; dim < outBox.rank(); ++dim) {
+    if (dim == 1)
+      continue;
+    BatchLoop<3> loop{outBox[dim].size(), {in.strides[dim], addedStrides[dim], out.strides[dim]}};
+    if (dim >= 2 && call.form.isTransposed) {
+      // Element i of the input gives elements i * stride - pad + tap of the result.
+      const layout::Window &window = call.form.windows[dim - 2];
+      int64_t shift = window.pad - taps[dim - 2];
+      int64_t first = layout::ceilDiv(outBox[dim].lo + shift, window.stride),
+              end = layout::ceilDiv(outBox[dim].hi + shift, window.stride);
+      if (first >= end)
+        return true;
+      int64_t begin = first * window.stride - shift - outBox[dim].lo;
+      planned.in += (first - in.box[dim].lo) * in.strides[dim];
+      planned.added += begin * addedStrides[dim];
+      planned.out += begin * out.strides[dim];
+      planned.weights += taps[dim - 2] * weights.strides[dim];
+      loop = {end - first, {loop.strides[0], loop.strides[1] * window.stride, loop.strides[2] * window.stride}};
+    }
+    planned.calls.add(loop);
+  }
+  BatchLoop<3> rows = planned.calls.takeInnermost();
+  int64_t size = elementSize(product.type);
+  auto layoutOf = [&](int operand, int64_t columns, int64_t first, int64_t alignment) {
+    alignment = std::gcd(alignment, first * size);
+    for (const BatchLoop<3> &loop : planned.calls.get())
+      alignment = std::gcd(alignment, loop.strides[operand] * size);
+    return MatrixLayout{rows.count == 1 ? columns : rows.strides[operand], 1, alignment};
   };
-  product.a = layoutOf(rows.strides[0], product.k, staging->input.alignment);
-  product.d = layoutOf(rows.strides[2], product.n, staging->output.alignment);
+  product.m = rows.count;
+  product.a = layoutOf(0, product.k, planned.in, staging->input.alignment);
+  product.b = staging->factor;
+  product.b.alignment = std::gcd(product.b.alignment, planned.weights * size);
+  product.d = layoutOf(2, product.n, planned.out, staging->output.alignment);
   product.hasC = added != nullptr;
   product.c = product.d;
   if (added)
-    product.c = layoutOf(rows.strides[1], product.n, std::min(vectorAlignment, added->alignment));
-  int64_t size = elementSize(product.type);
-  for (const BatchLoop<3> &loop : calls.get()) {
-    product.a.alignment = std::gcd(product.a.alignment, loop.strides[0] * size);
-    product.c.alignment = std::gcd(product.c.alignment, loop.strides[1] * size);
-    product.d.alignment = std::gcd(product.d.alignment, loop.strides[2] * size);
-  }
-  BatchLoop<3> batch = calls.takeLongest();
+    product.c = layoutOf(1, product.n, planned.added, std::min(vectorAlignment, added->alignment));
+  BatchLoop<3> batch = planned.calls.takeLongest();
   product.batch = batch.count;
   product.batchA = batch.strides[0];
   product.batchC = batch.strides[1];
   product.batchD = batch.strides[2];
 
+  planned.call = std::make_unique<MatrixCall>(handles, product, options.explain ? &log : nullptr);
+  absl::StatusOr<bool> found =
+      planned.call->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, allowed);
+  if (found.ok() && *found)
+    products.push_back(std::move(planned));
+  return found;
+}
+
+absl::StatusOr<bool> PointwisePart::planProducts(size_t fused) {
   log.fused = fused;
-  matrixCall = std::make_unique<MatrixCall>(handles, product, options.explain ? &log : nullptr);
-  return matrixCall->choose(memory.plan.math, options.autotune && !options.inPrologue ? tunedWays : 1, allowed);
+  products.clear();
+  int64_t count = 1, numCalls = 0;
+  for (const layout::Window &window : call.form.windows)
+    count *= window.kernel;
+  for (int64_t number = 0; number < count; ++number) {
+    std::vector<int64_t> taps(call.form.windows.size());
+    int64_t rest = number;
+    for (size_t dim = taps.size(); dim-- > 0; rest /= call.form.windows[dim].kernel)
+      taps[dim] = rest % call.form.windows[dim].kernel;
+    size_t before = products.size();
+    absl::StatusOr<bool> found = planProduct(fused, taps);
+    if (!found.ok() || !*found)
+      return found;
+    if (products.size() > before)
+      numCalls += products.back().calls.countIterations();
+    if (numCalls > mostCalls)
+      return false;
+  }
+  return true;
 }
 
 absl::StatusOr<bool> PointwisePart::plan(StagingMode mode) {
   log.layout = mode;
   for (size_t fused = call.postOps.size();; --fused) {
     staging.emplace(memory, call, geometry, packOnce, mode, fused);
-    absl::StatusOr<bool> found = planCall(fused);
+    absl::StatusOr<bool> found = planProducts(fused);
     if (!found.ok())
       return found;
     if (*found) {
@@ -136,8 +182,9 @@ absl::Status PointwisePart::bind(std::byte *scratchMemory, std::byte *&packed) {
       return status;
   out.view.data = out.isStaged ? scratchMemory + out.offset : outView.address(geometry.outBox);
   workspace = scratchMemory + workspaceOffset;
-  if (absl::Status status = epilogue.bind(memory, call.postOps, geometry.outBox, *matrixCall); !status.ok())
-    return status;
+  for (Product &product : products)
+    if (absl::Status status = product.epilogue.bind(memory, call.postOps, geometry.outBox, *product.call); !status.ok())
+      return status;
   return finish ? finish->bind(outView, out.view) : absl::OkStatus();
 }
 
@@ -145,10 +192,15 @@ absl::Status PointwisePart::pack(DeviceStream &stream) {
   if (packOnce && copyWeights)
     if (absl::Status status = copyWeights->issue(stream); !status.ok())
       return status;
-  if (matrixCall->algorithmCount() == 1)
-    return absl::OkStatus();
-  return matrixCall->tune(stream, staging->input.view.data, staging->weights.view.data, epilogue.addedData(),
-                          staging->output.view.data, workspace);
+  for (Product &product : products)
+    if (product.call->algorithmCount() > 1)
+      if (absl::Status status = forOperands(product, {},
+                                            [&](const void *a, const void *b, const void *c, void *d) {
+                                              return product.call->tune(stream, a, b, c, d, workspace);
+                                            });
+          !status.ok())
+        return status;
+  return absl::OkStatus();
 }
 
 absl::Status PointwisePart::issue(DeviceStream &stream) {
@@ -158,19 +210,23 @@ absl::Status PointwisePart::issue(DeviceStream &stream) {
   if (copyIn)
     if (absl::Status status = copyIn->issue(stream); !status.ok())
       return status;
-  const std::byte *in = staging->input.view.data, *weights = staging->weights.view.data, *added = epilogue.addedData();
-  std::byte *out = staging->output.view.data;
-  int64_t size = elementSize(staging->output.view.type);
-  absl::Status status = calls.forEach([&](const std::array<int64_t, 3> &at) {
-    return matrixCall->issue(stream, in + at[0] * size, weights, added ? added + at[1] * size : nullptr,
-                             out + at[2] * size, workspace);
-  });
-  return status.ok() && finish ? finish->issue(stream) : status;
+  auto multiply = [&](const Product &product, const std::array<int64_t, 3> &at) {
+    return forOperands(product, at, [&](const void *a, const void *b, const void *c, void *d) {
+      return product.call->issue(stream, a, b, c, d, workspace);
+    });
+  };
+  for (const Product &product : products)
+    if (absl::Status status =
+            product.calls.forEach([&](const std::array<int64_t, 3> &at) { return multiply(product, at); });
+        !status.ok())
+      return status;
+  return finish ? finish->issue(stream) : absl::OkStatus();
 }
 
 void PointwisePart::report(LibraryCallReport &report) const {
   report.postOps = static_cast<int64_t>(call.postOps.size());
-  addImplementation(report, matrixCall->implementation());
+  for (const Product &product : products)
+    addImplementation(report, product.call->implementation());
   log.addTo(report);
   report.addStaged(staging->input.isStaged, "input");
   report.addStaged(staging->weights.isStaged, packOnce ? "weights, once" : "weights");

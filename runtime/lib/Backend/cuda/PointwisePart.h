@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how cuBLASLt does a convolution step's part without windows. On an H100, in f32, cuDNN takes 13 to 340 us for
-// such parts of ResNet-50, the product 4 to 20.
+// Defines how cuBLASLt does some parts of convolution steps: those of windows of one element, and of transposed windows
+// side by side. On an H100, in f32, cuDNN takes 13 to 340 us for such parts of ResNet-50, and 58 to 67 for those of a
+// U-Net. Products of the same sizes take 4 to 20.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +41,28 @@ private:
       : handles(handles), memory(memory), call(call), geometry(std::move(geometry)), options(options),
         allowed{workspace}, packOnce(!options.inPrologue && memory.isConstant(call.weights)) {}
 
+  /// The product of a tap.
+  struct Product {
+    int64_t in = 0, weights = 0, added = 0, out = 0; ///< The first elements of operands, from those of the part on.
+    BatchLoops<3> calls; ///< Rows that the library does not know as such, with strides of input, c and output.
+    ProductEpilogue epilogue;
+    std::unique_ptr<MatrixCall> call;
+  };
+
   absl::StatusOr<bool> plan(StagingMode mode);
-  absl::StatusOr<bool> planCall(size_t fused);
+  absl::StatusOr<bool> planProducts(size_t fused);
+  /// Of the tap at `taps`. Nothing if none of the part's elements have it.
+  absl::StatusOr<bool> planProduct(size_t fused, const std::vector<int64_t> &taps);
+  /// Calls `body` with the addresses of a product's operands, `at` elements from the first ones.
+  template <typename Body>
+  absl::Status forOperands(const Product &product, const std::array<int64_t, 3> &at, Body body) const {
+    int64_t size = elementSize(staging->output.view.type);
+    const std::byte *added = product.epilogue.addedData();
+    return body(staging->input.view.data + (product.in + at[0]) * size,
+                staging->weights.view.data + product.weights * size,
+                added ? added + (product.added + at[1]) * size : nullptr,
+                staging->output.view.data + (product.out + at[2]) * size);
+  }
 
   LibraryHandles &handles;
   const RankMemory &memory;
@@ -53,10 +74,8 @@ private:
 
   std::optional<PointwiseStaging> staging;
   int64_t workspaceOffset = 0;
-  std::unique_ptr<MatrixCall> matrixCall;
+  std::vector<Product> products;
   CandidateLog log;
-  BatchLoops<3> calls; ///< Rows that the library does not know as such, with strides of input, c and output.
-  ProductEpilogue epilogue;
   std::unique_ptr<PostOpWork> finish; ///< Post-ops that are left, or a copy.
   std::unique_ptr<DeviceWork> copyIn, copyWeights;
   std::byte *workspace = nullptr;
