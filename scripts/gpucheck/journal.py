@@ -191,3 +191,44 @@ def bounded(data, limit=MOST_BYTES):
         data = data | {"measurements": [reduced(line) for line in data["measurements"]], "left_out": left_out}
         encoded = _encode(data)
     return encoded
+
+
+def _counted(value):
+    """`value` with one candidate for all that have the same engine and reason; "count" says of how many."""
+    if isinstance(value, dict):
+        kept = {k: _counted(v) for k, v in value.items()}
+        if kept.get("candidates"):
+            kept["candidates"] = _count(kept["candidates"])
+        return kept
+    return [_counted(v) for v in value] if isinstance(value, list) else value
+
+
+def _count(candidates):
+    found = {}
+    for candidate in candidates:
+        is_chosen = candidate.get("status") == "chosen"
+        kept = ("engine", "status", "reason", "source", *(("knobs", "layout", "ms") if is_chosen else ()))
+        short = {key: candidate[key] for key in kept if candidate.get(key) not in (None, "")}
+        same = found.setdefault(json.dumps(short, default=str), short | {"count": 0})
+        same["count"] += 1
+    return list(found.values())
+
+
+def _without_folders(line):
+    """`line` with the names of libraries in place of their paths, as `loaded.loaded` gives these."""
+    if not isinstance(line.get("libraries"), dict):
+        return line
+    named = lambda paths: {pathlib.Path(path).name: version for path, version in paths.items()}
+    of_sides = {
+        side: {library: named(paths) for library, paths in found.items()} for side, found in line["libraries"].items()
+    }
+    return line | {"libraries": of_sides}
+
+
+def archived(result):
+    """A result as bytes for an archive: without candidates that nobody tried, and without folders of the machine."""
+    lines = [_without_folders(_counted(_tried(line))) for line in result["measurements"]]
+    kept = result | {"measurements": lines}
+    if "json" in kept.get("arguments", {}):
+        kept["arguments"] = kept["arguments"] | {"json": pathlib.Path(kept["arguments"]["json"]).name}
+    return _encode(kept)

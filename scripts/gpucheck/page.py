@@ -5,6 +5,7 @@ import collections
 import json
 import math
 import pathlib
+import textwrap
 
 from .journal import SCHEMA, titled
 from .losses import losses
@@ -13,6 +14,8 @@ from .report import number as _number
 from .rules import all_peer_cells, decide, lines, timed
 
 MOST_FAULTS, MOST_SKIPPED = 12, 4
+#: Characters of a line, as documents have them.
+WIDTH = 100
 _MODES = ("f32", "f32 autotuned", "tf32", "tf32 autotuned", "f16")
 
 
@@ -152,7 +155,7 @@ def _reasons(text):
 
 def _faults(result):
     """What is wrong, the worst first."""
-    wrong = [*_parts_that(result, "failed"), *_lines_that(result, "differs", "error", "peer failed")]
+    wrong = [*_parts_that(result, "failed"), *_lines_that(result, "differs", "error", "peer failed"), *_tried(result)]
     compared = sum(line["status"] == "ok" and line["part"] not in ("devices", "smoke")
                    for line in result["measurements"])  # fmt: skip
     yield "## What is wrong"
@@ -163,6 +166,14 @@ def _faults(result):
     elif not wrong:
         yield f"Nothing: all {compared} results that were compared are right."
     yield ""
+
+
+def _tried(result):
+    """Lines about wrong results of the smoke, whose parts may not have come to them again."""
+    for smoke in lines(result, "smoke"):
+        for row in smoke.get("rows", []):
+            if row.get("status") == "differs":
+                yield f"* differs, when it was tried: {smoke['name']} {titled(row)}: {row['message'][:160]}"
 
 
 def _not_measured(result):
@@ -250,8 +261,11 @@ def _models(result):
     layers = timed(lines(result, "B", layer=True))
     if layers:
         of_device = [(line["variant"], *device_ms(line)) for line in layers]
-        shown = ", ".join(f"{variant} {1000 * ms:.1f} µs{host}" for variant, ms, host in of_device)
-        yield f"One 3×3 convolution of 512 channels at 7×7, time of the device: {shown}."
+        yield ""
+        yield "One 3×3 convolution of 512 channels at 7×7, time of the device:"
+        yield ""
+        rows = [["µs", *(f"{1000 * ms:.1f}{host}" for _, ms, host in of_device)]]
+        yield from _table(["", *(variant for variant, *_ in of_device)], rows)
     yield ""
 
 
@@ -337,8 +351,15 @@ def _with_details(line):
     return ", ".join(said)
 
 
+def _wrapped(line):
+    """The lines of a paragraph or of an entry of a list. A table has a line for each row."""
+    is_whole = not line or line.startswith("|")
+    return [line] if is_whole else textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 def page(result):
     """The page as Markdown."""
     sections = (_heading, _faults, _not_measured, _rules, _losses, _models, _others)
-    text = "\n".join(line for section in sections for line in section(result))
+    lines_of = (line for section in sections for line in section(result))
+    text = "\n".join(piece for line in lines_of for piece in _wrapped(line))
     return text.rstrip() + "\n"

@@ -10,6 +10,8 @@ _REASONS = {"unfinished": "late", "skipped": "skipped", "refused": "skipped"}
 CONVOLUTIONAL = ("resnet50", "unet512")
 
 FASTER, POST_OPS, NEAR, STARVED = 1.5, 0.10, 1.1, 0.70
+#: Percent of the ceiling below which a step is said to waste the card.
+WASTED = 10
 
 
 def lines(result, part, **wanted):
@@ -84,7 +86,11 @@ def starved(result):
     if line.get("joined", "by steps") == "by steps":
         return undecided(result, "A", reason="no kernels were seen")
     share = line["shares_us"].get("convolution", 0) / (1000 * line["ms"])
-    return _verdict(share >= STARVED, f"convolutions take {100 * share:.0f} % of {line['ms']:.3g} ms")
+    said = f"convolutions take {100 * share:.0f} % of {line['ms']:.3g} ms"
+    known = [s for s in line.get("steps", []) if s.get("kind") == "convolution" and s.get("percent") is not None]
+    if wasted := [step["us"] for step in known if step["percent"] < WASTED]:
+        said += f"; {len(wasted)} below {WASTED} % of the ceiling take {sum(wasted) / 1000:.3g} ms"
+    return _verdict(share >= STARVED, said)
 
 
 def all_peer_cells(result, name, math):
@@ -135,10 +141,9 @@ def near_peers(result, math, modes):
 #: (name, question, function, what follows if it holds, and if not).
 RULES = (
     ("R1", f"A 3×3 convolution of 512 channels at 7×7 is {FASTER} times as fast in NCHW, deterministic, as in NHWC",
-     nchw_is_faster, "NCHW staging and autotune first", "the tensor-core mapping first"),
+     nchw_is_faster, "NCHW staging and autotune first", "the layout is not the cause: see the largest losses"),
     ("R2", f"Post-operations take more than {100 * POST_OPS:.0f} % of a convolutional model",
-     post_operations, "generated post-operations before the tensor-core mapping",
-     "the tensor-core mapping before generated post-operations"),
+     post_operations, "generated post-operations first", "kernels of post-operations can wait"),
     ("R3", f"Autotuned TF32 is at most {NEAR} times as slow as the best peer",
      lambda result: near_peers(result, "tf32", ("tf32 autotuned",)),
      "leave TF32 to cuDNN; the mapping aims at f32 and few channels", "the mapping aims at TF32, too"),

@@ -75,9 +75,8 @@ SLOW_NHWC = [_layer("NHWC", False, 0.09), _layer("NHWC", True, 0.12), _layer("NC
 def test_nchw(result, verdict, reason):
     found = _decision("R1", result)
     assert found[0] == verdict and reason in found[1]
-    assert found[2] == {"holds": "NCHW staging and autotune first", "does not": "the tensor-core mapping first"}.get(
-        verdict, ""
-    )
+    no = "the layout is not the cause: see the largest losses"
+    assert found[2] == {"holds": "NCHW staging and autotune first", "does not": no}.get(verdict, "")
 
 
 FEW = {"convolution": 800.0, "post-operations": 50.0}
@@ -190,6 +189,34 @@ def test_result_that_is_too_large():
     assert len(journal.bounded(data, 10_000)) <= 10_000
 
 
+def test_archived(tmp_path):
+    """What is committed has all times, and engines by their number, and no folder of a machine."""
+    refused = [{"engine": "1", "status": "rejected", "reason": "tensor cores", "knobs": {"a": i}} for i in range(3)]
+    tried = [{"engine": "2", "status": "chosen", "reason": "", "knobs": {"a": 1}}, {"engine": "3", "status": "untried"}]
+    step = {"step": "/layer1/conv", "candidates": refused + tried, "fused": 1}
+    libraries = {"Dovetail": {"cuDNN": {"/opt/site/libcudnn.so.9": 91900}}}
+    found = _result(
+        _line("B", "resnet50", "f32", 1.0, implementations=[step]),
+        _line("E", "resnet50", "CUDA graph, f32", 1.0, libraries=libraries),
+    )  # fmt: skip
+    path = tmp_path / "ten-minutes.json"
+    found |= {"schema": journal.SCHEMA, "arguments": {"json": str(path)}}
+    path.write_text(json.dumps(found))
+    assert _report(path, "--archive", tmp_path / "short.json", "-o", tmp_path / "page.md").returncode == 0
+    short = json.loads((tmp_path / "short.json").read_text())
+    first, second = short["measurements"]
+    assert first["implementations"] == [
+        {"step": "/layer1/conv", "fused": 1, "candidates": [
+            {"engine": "1", "status": "rejected", "reason": "tensor cores", "count": 3},
+            {"engine": "2", "status": "chosen", "knobs": {"a": 1}, "count": 1}]}
+    ]  # fmt: skip
+    assert second["libraries"] == {"Dovetail": {"cuDNN": {"libcudnn.so.9": 91900}}}
+    assert short["arguments"] == {"json": "ten-minutes.json"} and first["ms"] == 1.0
+    assert page.page(page.read(tmp_path / "short.json")) == (tmp_path / "page.md").read_text()
+    process = _report(path, "--archive", path)
+    assert process.returncode == 2 and "--archive: " in process.stderr
+
+
 def test_lines_are_short(tmp_path):
     """The file of lines has what was tried. It loses details rather than growing beyond what can be brought back."""
     found = journal.Journal(tmp_path / "result.json", {"dovetail": "0.1"})
@@ -281,6 +308,41 @@ def test_losses():
     assert any("post-operations" in c for c in causes) and any("copies of boxes" in c for c in causes)
 
 
+def test_losses_of_one_engine():
+    """Steps that one kernel does are one loss. What a replay does not do is no cause, nor are enough blocks."""
+    work = {"flops": 500_000_000, "bytes": 1}
+    often = [_row("convolution", CONV) | {"step": f"conv{i}"} for i in range(5)]
+    for us, row in zip((100.0, 30.0, 30.0, 30.0, 60.0), often):
+        row |= {"us": us, "work": work, "staged": ["weights, once"], "kernels": [[CONV, us, [128, 1, 1], [128, 1, 1]]]}
+    other = _row("convolution", "winograd") | {"step": "other", "work": work, "staged": None}
+    other |= {"us": 50.0, "kernels": [["winograd", 50.0, [8, 8, 1], [128, 1, 1]]]}
+    more = {"joined": "joined", "reason": "", "device_ms": 0.3, "shares_us": {}}
+    own = _line("A", "resnet50", "f32-no-libraries", 0.3, steps=[other | {"step": "own"}], **more)
+    result = _result(
+        _line("A", "resnet50", "f32", 0.3, steps=[*often, other], **more), own,
+        *(_line("C", f"unet-{size}", "f32", float(size), percent=50.0) for size in (1, 3, 2)),
+    )  # fmt: skip
+    found = losses.losses(result | {"ceilings": CEILINGS, "versions": {"processors": 132}})
+    assert [loss["where"] for loss in found] == [
+        "unet-3 f32", "resnet50, 5 steps such as conv0", "resnet50, other", "resnet50 f32-no-libraries, own"
+    ]  # fmt: skip
+    assert found[1]["ms"] == pytest.approx(0.25 - 5 * 0.01)
+    assert found[1]["cause"] == f"20 % of the ceiling; engine 34; {CONV[:70]}"
+    assert found[2]["cause"].startswith("20 % of the ceiling; starved: 64 blocks on 132 processors; engine 34")
+    assert _decision("R4", result)[1].startswith("convolutions take 0 % of 0.3 ms")
+    often[0]["percent"] = often[1]["percent"] = 9.0
+    assert _decision("R4", result)[1].endswith("; 2 below 10 % of the ceiling take 0.13 ms")
+
+
+def test_smoke_that_differs():
+    """A wrong result counts, whether its part came to it again or not."""
+    rows = [{"name": "unet3d-128", "variant": "f32", "status": "differs", "message": "first replay: off"}]
+    smoke = _line("smoke", "C", "", rows=rows)
+    text = page.page(_result(smoke, _line("C", "unet-1024", "f32", 1.0)))
+    assert "## What is wrong\n\n* differs, when it was tried: C unet3d-128 f32: first replay: off\n" in text
+    assert "are right" not in text
+
+
 def test_page():
     text = page.page(_full_result())
     wanted = (
@@ -294,7 +356,7 @@ def test_page():
         "| R1 |", "NCHW staging and autotune first",
         # Times of the device, and those that are not.
         "| attention-4k | 5 (host), 2 MiB, 5 % | 4, 1 MiB |", "| attention-8k | 8 |", "of any rank",
-        "torch NCHW deterministic 50.0 µs, f32 70.0 µs, f32 autotuned 200.0 µs (host)", "without inputs",
+        "| torch NCHW deterministic | f32 | f32 autotuned |", "| 50.0 | 70.0 | 200.0 (host) |", "without inputs",
     )  # fmt: skip
     for piece in wanted:
         assert piece in text, piece
