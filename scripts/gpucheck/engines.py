@@ -19,10 +19,8 @@ def engines(check):
             check.add(row | _engines(check, entry, details))
         except BenchError as error:
             check.add(row | {"status": error.status, "message": str(error)})
-        if number == 0 and check.on_gpu:
+        if number == 0 and check.on_gpu and not check.smoke:
             _log_of_cudnn(check, entry)
-    # The profiler's library stays in the process that has loaded it.
-    check.close_probe("profiler")
 
 
 def _of_bench(details):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Part B: the modes in which a model can be compiled and started, and one convolution alone, in all ways of cuDNN."""
+"""Parts B and T: the modes of a model, first as it starts by default, and one convolution alone in all ways of cuDNN."""
 
 from .ceilings import event_ms
 from .measurements import BenchError
@@ -8,8 +8,9 @@ from .probe import torch_on_gpu
 from .profiler import traced
 from .shares import ceiling_kind, share_of_ceiling, work_of
 
-#: (variant of the program, whether algorithms are measured at the start), in their order.
-MODES = (("f32", False), ("f32", True), ("tf32", False), ("tf32", True), ("f16", False))
+#: Variants of programs in the order of part B. Part T starts some with algorithms measured, which takes longer.
+MODES = ("f32", "tf32", "f16")
+TUNED = ("f32", "tf32")
 #: How PyTorch runs one layer: (layout, deterministic).
 LAYERS = (("NHWC", False), ("NCHW", False), ("NCHW", True), ("NHWC", True))
 #: Runs of a layer in one graph, so that the time is not that of a launch.
@@ -21,19 +22,37 @@ def name_of(variant, autotune):
 
 
 def modes(check):
+    """Part B."""
     _layers(check)
-    jobs = [
-        (entry, variant, autotune)
-        for variant, autotune in MODES
-        for entry in check.entries("model")
-        if check.program(entry, variant) and (check.on_gpu or not autotune)
-    ]
-    for entry, variant, autotune in check.each(jobs, lambda job: f"{job[0]['name']} {name_of(*job[1:])}"):
+    _models(check, MODES, False)
+
+
+def tuned(check):
+    """Part T, and then all engines that were looked at."""
+    if not check.on_gpu:
+        check.report.say("skipped", "a program for CPUs measures no algorithms")
+        return
+    _models(check, TUNED, True)
+    _candidates(check)
+
+
+def _models(check, variants, autotune):
+    jobs = [(entry, v) for v in variants for entry in check.entries("model") if check.program(entry, v)]
+    for entry, variant in check.each(jobs, lambda job: f"{job[0]['name']} {name_of(job[1], autotune)}"):
         program = check.program(entry, variant)
-        reply = check.measure(entry, program, autotune)
+        reply = _alone(check, entry, program) if not autotune else check.measure(entry, program, autotune)
         percent = share_of_ceiling(work_of(entry, program), reply.get("ms"), check.ceilings, ceiling_kind(program))
         check.add({"name": entry["name"], "variant": name_of(variant, autotune), "percent": percent, **reply})
-    _candidates(check)
+
+
+def _alone(check, entry, program):
+    """What `TimedCheck.measure` replies. A program that peers are compared with starts once: there, where they are."""
+    if check.on_gpu and entry.get("graph"):
+        count = {"repetitions": check.iterations(50), "warm_up": check.iterations(10)}
+        reply = check.ask("timed_peers.alone", 60, entry=entry, program=program, autotune=False, **count)
+        if reply["status"] != "absent":
+            return reply
+    return check.measure(entry, program)
 
 
 def _layers(check):
@@ -59,9 +78,10 @@ def _candidates(check):
     """What the libraries were asked and what was chosen, with the time that is left: starting up takes seconds."""
     if check.smoke or not check.on_gpu:
         return
+    modes = [(v, autotune) for v in MODES for autotune in (False, True) if v in TUNED or not autotune]
     jobs = [
         (entry, variant, autotune)
-        for variant, autotune in MODES
+        for variant, autotune in modes
         for entry in check.entries("model", "layer")
         if check.program(entry, variant)
     ]

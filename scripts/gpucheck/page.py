@@ -11,7 +11,7 @@ from .journal import SCHEMA, titled
 from .losses import losses
 from .report import CLOCK_REASONS, FOR_CPUS
 from .report import number as _number
-from .rules import all_peer_cells, decide, lines, timed
+from .rules import all_peer_cells, decide, lines, of_modes, timed
 
 MOST_FAULTS, MOST_SKIPPED = 12, 4
 #: Characters of a line, as documents have them.
@@ -172,7 +172,8 @@ def _tried(result):
     """Lines about wrong results of the smoke, whose parts may not have come to them again."""
     for smoke in lines(result, "smoke"):
         for row in smoke.get("rows", []):
-            if row.get("status") == "differs":
+            # In older results its part is said to be right.
+            if row.get("status") == "differs" and smoke["status"] != "differs":
                 yield f"* differs, when it was tried: {smoke['name']} {titled(row)}: {row['message'][:160]}"
 
 
@@ -235,7 +236,7 @@ def _losses(result):
 
 
 def _models(result):
-    names = list(dict.fromkeys(line["name"] for line in lines(result, "B", layer=None) if line["variant"] in _MODES))
+    names = list(dict.fromkeys(line["name"] for line in of_modes(result) if line["variant"] in _MODES))
     if not names:
         return
     yield "## Times of one replay, ms"
@@ -246,7 +247,7 @@ def _models(result):
     yield ""
     rows = []
     for name in names:
-        cells = {line["variant"]: line for line in lines(result, "B", name=name)}
+        cells = {line["variant"]: line for line in of_modes(result, name=name)}
         row = [name, *(_time_of(cells.get(mode)) for mode in _MODES)]
         for math in ("f32", "tf32", "f16"):
             row.append(_best(next(iter(all_peer_cells(result, name, math)), None)))

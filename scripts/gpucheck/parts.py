@@ -35,14 +35,15 @@ PARTS = {
     ),
 }
 
-#: The parts of `--profile ten-minutes`, in their order; `weight` is in seconds.
+#: The parts of `--profile ten-minutes`, in their order; `weight` is in seconds. B to C are what a short run is for.
 TIMED_PARTS = {
-    "0": Part("clocks, versions, and what this card can do at most", "ceilings:ceilings", 20),
-    "A": Part("kernels and engines of each step", "engines:engines", 90),
-    "B": Part("modes and precisions", "modes:modes", 80),
+    "0": Part("clocks, versions, and what this card can do at most", "ceilings:ceilings", 10),
+    "A": Part("kernels and engines of each step", "engines:engines", 60),
+    "B": Part("modes and precisions", "modes:modes", 70),
     "E": Part("against PyTorch and JAX", "timed_peers:peers", 80),
-    "C": Part("large models", "large:large", 90),
-    "D": Part("attention", "attention:attention", 60),
+    "C": Part("large models", "large:large", 110),
+    "T": Part("the modes of B, with algorithms measured at the start", "modes:tuned", 40),
+    "D": Part("attention", "attention:attention", 50),
     "F": Part("kernels of our own", "own_kernels:kernels", 50),
     "G": Part("several ranks on one GPU, and NCCL", "several_ranks:ranks", 40),
     "H": Part("single operators, and compute-sanitizer over the programs of F", "sanitized:sanitized", 40),

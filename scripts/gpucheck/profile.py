@@ -15,8 +15,8 @@ from .report import FOR_CPUS, Clock
 from .run import NO_DEVICE, Interrupted, find_devices, handle_signals, ignore_signals, machine
 from .timed_check import TimedCheck
 
-#: Seconds of the smoke in all, of one of its parts, and for writing the result.
-SMOKE_SECONDS, SMOKE_PART_SECONDS, RESERVE_SECONDS = 60, 20, 6
+#: Seconds of the smoke in all, of one of its parts at most and at least, and for writing the result.
+SMOKE_SECONDS, SMOKE_PART_SECONDS, LEAST_SMOKE_SECONDS, RESERVE_SECONDS = 60, 20, 4, 6
 
 
 class SmokeReport:
@@ -88,34 +88,34 @@ def _try(check, name, part):
     finally:
         check.report, check.smoke = journal, False
     seconds = round(time.monotonic() - start, 2)
-    is_late = any(row["status"] == "unfinished" for row in report.rows)
-    status = "error" if failure else "unfinished" if is_late else "ok"
-    message = failure or "; ".join(report.notes)
+    by_status = {row["status"]: row for row in reversed(report.rows)}
+    status = "error" if failure else next((s for s in ("differs", "unfinished") if s in by_status), "ok")
+    wrong = f"{titled(by_status['differs'])}: {by_status['differs']['message']}" if status == "differs" else ""
+    message = failure or wrong or "; ".join(report.notes)
     rows = [{key: row.get(key) for key in ("name", "variant", "status", "message")} for row in report.rows]
     journal.add({"name": name, "status": status, "message": message, "seconds": seconds, "rows": rows})
     return failure
 
 
 def _smoke(check, chosen, watchdog):
-    """{part: why it failed} of those that cannot run here."""
+    """{part: why it failed} of those that cannot run here. A part that takes long leaves time for each later one."""
     check.report.begin("smoke", "every part once")
     start = time.monotonic()
     end = time.monotonic() + min(SMOKE_SECONDS, check.clock.left() / 4)
     failed = {}
-    for name, part in chosen.items():
-        if not check.on_gpu and part.needs_gpu:
-            continue
+    chosen = {name: part for name, part in chosen.items() if check.on_gpu or not part.needs_gpu}
+    for later, (name, part) in zip(reversed(range(len(chosen))), chosen.items()):
         left = end - time.monotonic()
-        if left < 1:
+        if left < 0.5:
             check.report.say("incomplete", f"{name} was not tried: time is over")
             continue
-        check.clock.limit(min(SMOKE_PART_SECONDS, left))
+        share = max(left / (later + 1), left - LEAST_SMOKE_SECONDS * later)
+        check.clock.limit(min(SMOKE_PART_SECONDS, share))
         watchdog.watch(time.monotonic() + check.clock.part_left())
         if failure := _try(check, name, part):
             failed[name] = failure
         _settle(check, watchdog)
-    # Parts begin with an empty device, and with processes that have not loaded the profiler.
-    check.close_probe()
+    # Processes go on: they take seconds to start, and what was tried in them has given its memory back.
     check.report.data["parts"]["smoke"]["seconds"] = round(time.monotonic() - start, 2)
     return failed
 
@@ -144,6 +144,9 @@ def _one_after_another(check, parts, failed, watchdog):
     weights = {name: part.weight for name, part in parts.items() if name not in failed}
     before = clocks(check) if parts else None
     for name, part in parts.items():
+        if check.again and clock.left() < LEAST_AGAIN_SECONDS:
+            # The part keeps its note.
+            break
         if check.again:
             journal.resume(name)
         else:
@@ -204,7 +207,7 @@ def run(folder, arguments):
         journal = Journal(arguments.json, heading)
         clock = Clock(max(0.0, arguments.seconds - min(RESERVE_SECONDS, arguments.seconds / 20)))
         check = TimedCheck(folder, package, journal, clock)
-        check.warm_up()
+        check.warm_up([*arguments.parts, *arguments.tried])
         watchdog = Watchdog(check.processes, begin + arguments.seconds)
         ended = ""
         if not check.on_gpu:
@@ -220,8 +223,9 @@ def run(folder, arguments):
                 return NO_DEVICE
             journal.tell()
             check.wait_for_warm_up()
-            chosen = {name: TIMED_PARTS[name] for name in TIMED_PARTS if name in arguments.parts}
-            failed = _smoke(check, chosen, watchdog)
+            named = lambda *names: {name: TIMED_PARTS[name] for name in TIMED_PARTS if name in names}
+            chosen = named(*arguments.parts)
+            failed = _smoke(check, named(*arguments.parts, *arguments.tried), watchdog)
             _run_parts(check, chosen, failed, watchdog)
         except Interrupted as error:
             ended = str(error)

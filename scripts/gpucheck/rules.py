@@ -104,16 +104,20 @@ def peer_cells(result, name, math):
 
 
 def alone(result, name, modes):
-    """The least time of ours in part B in these modes, as a text; nothing without one."""
-    own = [line["ms"] for mode in modes for line in timed(lines(result, "B", name=name, variant=mode))]
-    return f" (alone, part B: {min(own):.3g} ms)" if own else ""
+    """The times of ours alone in these modes, each in a process of its own: parts B and T."""
+    return [line["ms"] for mode in modes for line in timed(of_modes(result, name=name, variant=mode))]
+
+
+def of_modes(result, **wanted):
+    """The measurements of models in their modes. Part B had those with algorithms measured, too, in older results."""
+    return lines(result, "B", layer=None, **wanted) + lines(result, "T", **wanted)
 
 
 def near_peers(result, math, modes):
     """Whether ours is at most NEAR times as slow as the best peer, for each model of convolutions.
 
     Both times are of one cell of part E, in which the two sides take turns. A program of ours whose algorithms were not
-    measured may be near, but that it is not near says nothing.
+    measured may be near. That it is not near says nothing, unless it is not near alone either with these measured.
     """
     ratios, said, unknown = [], [], []
     for name in CONVOLUTIONAL:
@@ -127,8 +131,10 @@ def near_peers(result, math, modes):
             continue
         best = cells[0]
         ratio = best["ours_ms"] / best["ms"]
-        text = f"{name} {ratio:.2f} × {best['how']}{alone(result, name, modes)}"
-        if ratio > NEAR and best.get("autotuned") is False:
+        own, autotuned = alone(result, name, modes), alone(result, name, (f"{math} autotuned",))
+        text = f"{name} {ratio:.2f} × {best['how']}{f' (alone: {min(own):.3g} ms)' if own else ''}"
+        is_known = best.get("autotuned") is not False or (autotuned and min(autotuned) > NEAR * best["ms"])
+        if ratio > NEAR and not is_known:
             unknown.append(undecided(result, "E", reason=f"{text}, algorithms of ours not measured"))
             continue
         ratios.append(ratio)

@@ -172,7 +172,9 @@ class Check:
         if not total:
             self.report.say("incomplete", "the package has nothing for this part")
         if self._unfinished:
-            self.report.say("incomplete", f"time is over: {self._unfinished} of {total} were not finished")
+            # A job may have several rows.
+            unfinished = min(self._unfinished, total)
+            self.report.say("incomplete", f"time is over: {unfinished} of {total} were not finished")
 
 
 def machine():

@@ -17,12 +17,18 @@ from .serving import WITH_TORCH
 FOR_PEERS = {"TEARDOWN_CUPTI": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 #: Of loading PyTorch for the first time.
 WARM_UP_SECONDS = 45
+#: The parts that see the device's own times by a profiler.
+PROFILED = frozenset("ABDFG")
 
 
 def _size(job):
-    """How much a job computes: that of its entry, which is the job or the first of its things."""
+    """How much there is to do for a job, whose entry is the job or the first of its things.
+
+    A program that starts quickly comes first: a library takes seconds to compile its engines for ResNet-50.
+    """
     entry = job[0] if isinstance(job, tuple) else job
-    return entry.get("work", {}).get("flops", 0) if isinstance(entry, dict) else 0
+    entry = entry if isinstance(entry, dict) else {}
+    return not entry.get("starts_quickly", False), entry.get("work", {}).get("flops", 0)
 
 
 class TimedCheck(Check):
@@ -44,7 +50,8 @@ class TimedCheck(Check):
         self.again = False
         #: {(part, names of jobs): {index: whether the job has an end}}; a job that never began is not there.
         self._jobs, self._before = {}, 0
-        self._warming = None
+        #: Threads that start processes, by the process that they ask.
+        self._warming = {}
         self._probes = {}
         self._saved = {}
 
@@ -129,7 +136,9 @@ class TimedCheck(Check):
         runs after it, and has a process of its own. With an `environment` of its own the process is another one, which
         ends with the reply.
         """
-        key = {"probe.run": "", "profiler.trace": "profiler"}.get(do, "torch")
+        key = {"probe.run": "", "profiler.trace": "profiler", "profiler.load": "profiler"}.get(do, "torch")
+        if not environment:
+            self._wait_for(key, seconds)
         with_torch = "1" if key else ""
         if environment or key not in self._probes:
             variables = FOR_PEERS | {WITH_TORCH: with_torch} | (environment or {})
@@ -149,6 +158,10 @@ class TimedCheck(Check):
             self.report.add_log(f"{do} {request.get('entry', {}).get('name', '')}", trace)
         return reply
 
+    def has_process(self, key):
+        """Whether the process of `close_probe` runs, and need not be started."""
+        return key in self._probes and self._probes[key].is_running
+
     def close_probe(self, *keys):
         """The next measurement has a process of its own: nothing of an earlier one is on the device.
 
@@ -158,19 +171,36 @@ class TimedCheck(Check):
             if not keys or key in keys:
                 probe.kill()
 
-    def warm_up(self, seconds=WARM_UP_SECONDS):
-        """Begins to load PyTorch, which takes seconds of reading from the disk, and to ask for versions."""
+    def warm_up(self, parts, seconds=WARM_UP_SECONDS):
+        """Begins to load PyTorch, which takes seconds of reading from the disk, and to ask for versions.
 
-        def ask():
+        So does the process for the profiler, where one of `parts` uses it.
+        """
+
+        def ask_versions():
             self.versions = self.ask("ceilings.versions", seconds)
 
+        threads = {"torch": ask_versions}
+        if set(parts) & PROFILED:
+            threads["profiler"] = lambda: self.ask("profiler.load", seconds)
         if self.on_gpu:
-            self._warming = threading.Thread(target=ask, daemon=True)
-            self._warming.start()
+            self._warming = {key: threading.Thread(target=ask, daemon=True) for key, ask in threads.items()}
+            for thread in self._warming.values():
+                thread.start()
+
+    def _wait_for(self, key, seconds):
+        """Until nobody else asks the process any more, which answers one request at a time."""
+        thread = self._warming.get(key)
+        if thread and thread is not threading.current_thread():
+            thread.join(min(seconds, self.clock.part_left()))
+            if not thread.is_alive():
+                del self._warming[key]
+            elif key in self._probes:
+                self._probes.pop(key).kill()
 
     def wait_for_warm_up(self, seconds=WARM_UP_SECONDS + 5):
-        if self._warming:
-            self._warming.join(seconds)
+        if thread := self._warming.get("torch"):
+            thread.join(seconds)
 
     def measure(self, entry, program, autotune=False, repetitions=50, seconds=60, **options):
         """Time of a program whose results are right: what `probe.run` replies."""
@@ -209,8 +239,9 @@ class TimedCheck(Check):
 
     def end_all(self):
         self.processes.kill_all()
-        # It has an answer now.
-        self.wait_for_warm_up(5)
+        # They have an answer now.
+        for thread in self._warming.values():
+            thread.join(5)
         self.close_probe()
         self.close_workers()
         self.processes.kill_all()

@@ -35,7 +35,7 @@ class Worker:
 
     def __call__(self, request, timeout):
         """The reply; {"status": "error"} when the process died, "late" without an answer within `timeout` seconds."""
-        if self._process is None or self._process.poll() is not None:
+        if not self.is_running:
             # A watchdog may have ended it between two requests.
             self._process = None
             self._start()
@@ -51,6 +51,10 @@ class Worker:
         if not line:
             return {"status": "error", "message": self._death()}
         return json.loads(line)
+
+    @property
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
 
     def _start(self):
         with open(self._log, "ab") as log:

@@ -128,4 +128,8 @@ def test_cells_in_order():
     ]
     found = [(entry["name"], how, variant) for entry, how, variant in timed_peers.cells(entries)]
     assert found == list(timed_peers.CELLS) and 12 <= len(found) <= 16
+    # Each precision of all models comes before other ways to run a peer.
+    models = ("resnet50", "unet512", "swin")
+    firsts = [(name, variant) for name, _, variant in found[:9]]
+    assert firsts == [(name, variant) for variant in ("f32", "tf32", "f16") for name in models]
     assert [variant for _, how, variant in timed_peers.cells(entries[:1])] == ["f32", "tf32", "f16"]

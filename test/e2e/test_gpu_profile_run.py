@@ -27,7 +27,7 @@ from gpucheck.report import FOR_CPUS  # noqa: E402
 
 pytestmark = pytest.mark.skipif(bool(sanitizers(build_dir())), reason="packages are of builds without sanitizers")
 
-PARTS = list("0ABECDFGH")
+PARTS = list("0ABECTDFGH")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_programs_for_cpus(for_cpu, tmp_path):
     assert time.monotonic() - start < 60
     assert list(result["parts"]) == ["devices", "smoke", *PARTS] and result["complete"]
     right = {name: "ok" for name in ("devices", "smoke", *"ABECDFG")}
-    assert statuses(result) == right | {"0": "skipped", "H": "incomplete"}
+    assert statuses(result) == right | {"0": "skipped", "T": "skipped", "H": "incomplete"}
     # A line for each measurement, as it came.
     lines = [json.loads(line) for line in (tmp_path / "ten-minutes.jsonl").read_text().splitlines()]
     assert lines[0]["heading"] and lines[0]["dovetail"] == result["dovetail"]
@@ -88,6 +88,16 @@ def test_wrong_profile(for_cpu, tmp_path):
     process, _ = run(for_cpu, tmp_path, "--parts", "A,models")
     assert process.returncode == 2 and "there is no part 'models'; there are 0, A, B, E" in process.stderr
     assert process.stderr.startswith("usage: gpu-check run")
+    process = subprocess.run([*command, "--try", "models"], capture_output=True, text=True, cwd=tmp_path, env=CLEAN)
+    assert process.returncode == 2 and "--try: the profile default does not try its parts" in process.stderr
+
+
+def test_parts_that_are_only_tried(for_cpu, tmp_path):
+    process, result = run(for_cpu, tmp_path, "--parts", "F", "--try", "D,G")
+    assert process.returncode == 0 and set(statuses(result)) == {"devices", "smoke", "F"}
+    assert [(line["name"], line["status"]) for line in lines_of(result, "smoke")] == [
+        ("D", "ok"), ("F", "ok"), ("G", "ok")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -97,6 +107,7 @@ def test_wrong_profile(for_cpu, tmp_path):
         ("--seconds inf", 2, "inf is not"),
         ("--seconds -1", 2, "-1 is not"),
         ("--seconds 3", 2, "3 is not"),
+        ("--try X", 2, "--try: there is no part 'X'; there are 0, A, B, E, C, T"),
         ("--json other.jsonl", 2, "the name has to end in .json"),
         ("--json .", 3, ". is a folder"),
         ("--json folder", 3, "folder is a folder"),

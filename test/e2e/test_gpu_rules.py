@@ -35,7 +35,7 @@ def _peer(name, program, ms, ours_ms, how="CUDA graph", **more):
 
 
 def _result(*measurements, **parts):
-    found = {name: {"title": "", "status": "ok", "note": ""} for name in "0ABECDFGH"}
+    found = {name: {"title": "", "status": "ok", "note": ""} for name in "0ABECTDFGH"}
     for name, status in parts.items():
         found[name]["status"] = status
     return {"complete": True, "parts": found, "measurements": list(measurements), "ceilings": {}}
@@ -125,6 +125,10 @@ def _near(program, ours, peer, autotuned=None, **more):
     return found
 
 
+def _tuned(program, ms):
+    return [_line("T", name, f"{program} autotuned", ms) for name in rules.CONVOLUTIONAL]
+
+
 UNEQUAL = "cuDNN 91900 here, 92000 there"
 
 
@@ -135,7 +139,7 @@ UNEQUAL = "cuDNN 91900 here, 92000 there"
         (lambda p: _near(p, 1.05, 1.0), {}, "holds", "resnet50 1.05 × CUDA graph"),
         (lambda p: _near(p, 1.5, 1.0), {}, "does not", "resnet50 1.50"),
         # The time of another process is beside, and does not count.
-        (lambda p: _near(p, 1.5, 1.0, autotuned=0.9), {}, "does not", "resnet50 1.50 × CUDA graph (alone, part B: 0.9"),
+        (lambda p: _near(p, 1.5, 1.0, autotuned=0.9), {}, "does not", "resnet50 1.50 × CUDA graph (alone: 0.9"),
         # Nor do our times in cells of other peers.
         (
             lambda p: _near(p, 1.5, 1.0) + _near(p, 1.0, 3.0, how="eager"),
@@ -145,6 +149,14 @@ UNEQUAL = "cuDNN 91900 here, 92000 there"
         ),
         (lambda p: _near(p, 1.5, 1.0, autotuned=False), {}, "undecided", "algorithms of ours not measured"),
         (lambda p: _near(p, 1.05, 1.0, autotuned=False), {}, "holds", "unet512 1.05"),
+        # Nor are they near with algorithms measured, beside no peer.
+        (
+            lambda p: _near(p, 1.5, 1.0, autotuned=False) + _tuned(p, 1.4),
+            {},
+            "does not",
+            "resnet50 1.50 × CUDA graph (alone: 1.4 ms), unet512 1.50",
+        ),
+        (lambda p: _near(p, 1.5, 1.0, autotuned=False) + _tuned(p, 1.0), {}, "undecided", "algorithms of ours not"),
         # One that is slower suffices.
         (lambda p: _near(p, 1.5, 1.0)[:1], {"E": "incomplete"}, "does not", "resnet50 1.50"),
         (lambda p: _near(p, 1.0, 1.0)[:1], {"E": "incomplete"}, "undecided", "part E late"),
