@@ -349,6 +349,13 @@ def _products():
         yield _single(f"product-taps-{label}", "Conv", image, rows, taps)
         yield _single(f"product-taps-cut-{label}", "Conv", [2, 37, 9, extent], rows, taps, dim=3)
         yield _single(f"product-taps-padded-{label}", "Conv", image, rows, taps, pads=[0, 0, 2, 3])
+        for dtype in (np.float16, np.float32, np.float64, np.int64):
+            name, terms = f"product-shared-{np.dtype(dtype).name}-{label}", 24 * extent
+            shared = [("MatMul", (np.round(4 * _weights(terms, 40)).astype(dtype),), {})]
+            sizes = [24 * each for each in rows]
+            # Ranks round their parts to f16 before they are added.
+            if dtype != np.float16 or len(rows) == 1:
+                yield _chain(name, shared, [1, 18, terms], sizes, dtype=dtype, exact=dtype == np.int64)
         double = [("MatMul", (_weights(32, 96).astype(np.float64),), {})]
         yield _chain(f"product-double-{label}", double, [extent, 32], rows, dim=0, dtype=np.float64)
         half = [("MatMul", (_weights(24, 40).astype(np.float16),), {})]
@@ -379,6 +386,13 @@ def _convolutions():
         yield conv("groups", [1, 40, extent, 5], (48, 20, 3, 3), group=2, pads=[1] * 4)
         yield conv("cut-groups", [1, extent, 6, 6], (85, 7, 3, 3), dim=1, group=5, pads=[1] * 4)
         yield conv("many", [1, 16, extent, 120], (18, 16, 2, 1), pads=[1, 0, 0, 0])
+        # Blocks share the terms of a tile.
+        yield conv("shared", [1, 96, extent, 3], (40, 96, 3, 3), pads=[1] * 4)
+        shared, weights = f"conv-tiles-shared-terms-{label}", _weights(24, 8 * extent, 1, 3)
+        sizes = [8 * each for each in rows]
+        yield _single(shared, "Conv", [1, 8 * extent, 6, 5], sizes, weights, dim=1, pads=[0, 1, 0, 1])
+        yield conv("shared-groups", [1, 96, extent, 4], (34, 48, 3, 3), group=2, pads=[2, 0, 1, 1])
+        yield conv("shared-transposed", [1, 96, extent, 3], (96, 20, 3, 3), "ConvTranspose", strides=[2, 1])
         # The result is cut inside of groups.
         for op, weights in {"Conv": (2 * extent, 24, 3, 2), "ConvTranspose": (48, extent, 3, 2)}.items():
             draft = Draft(np.random.default_rng(0))

@@ -48,16 +48,11 @@ struct SplitReductions : dovetail::impl::SplitReductionsBase<SplitReductions> {
 };
 } // namespace
 
-/// The dimension that may number parts: of extent 1 on every rank, and nothing that is reduced depends on it.
-static std::optional<int64_t> findPartsDim(plan::KernelOp kernel, const OpRelation &relation) {
-  for (auto [dim, extent] : llvm::enumerate(kernel.getShape())) {
-    auto readsIt = [&](ArrayRef<DimRelation> dims) {
-      return llvm::any_of(dims, [&](const DimRelation &entry) { return entry.loop == static_cast<int>(dim); });
-    };
-    if (extent == 1 && llvm::is_contained(kernel.getStaticLoops(), static_cast<int64_t>(dim)) &&
-        llvm::none_of(relation.operands, readsIt))
+/// The dimension that may number parts: of extent 1 on every rank.
+static std::optional<int64_t> findPartsDim(plan::KernelOp kernel) {
+  for (auto [dim, extent] : llvm::enumerate(kernel.getShape()))
+    if (extent == 1 && llvm::is_contained(kernel.getStaticLoops(), static_cast<int64_t>(dim)))
       return dim;
-  }
   return std::nullopt;
 }
 
@@ -67,27 +62,23 @@ std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
     return std::nullopt;
   OpRelation relation = reduction.getRelation();
   auto loops = ArrayRef(relation.loops).drop_front(kernel.getShape().size());
+  bool isProduct = reduction.getDefinition().isProduct;
   int64_t terms = 1;
   for (const Loop &loop : loops) {
-    if (loop.kind != LoopKind::Reduction || loop.reduction != loops.front().reduction)
+    // Terms of a group of channels that ranks do not divide are added like others.
+    if (!isProduct && (loop.kind != LoopKind::Reduction || loop.reduction != loops.front().reduction))
       return std::nullopt;
     terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
   }
-  std::optional<int64_t> dim = findPartsDim(kernel, relation);
+  std::optional<int64_t> dim = findPartsDim(kernel);
   if (!dim || kernel.getLoopExtents().size() > KernelAnalysis::maxLoops)
     return std::nullopt;
-
-  // A thread's share should be worth another kernel, and be some terms long afterwards.
-  constexpr int64_t worthwhile = 64, shortest = 16, maxParts = 256;
   OpBuilder builder(kernel);
   KernelAnalysis analysis(kernel);
-  std::unique_ptr<BlockMapping> mapping = chooseMapping({kernel, builder, analysis, device});
-  int64_t share = terms / mapping->getGroupThreads();
-  int64_t parts =
-      std::min({device.busyBlocks / std::max<int64_t>(mapping->countBlocks(), 1), share / shortest, maxParts});
-  if (share < worthwhile || parts < 2)
+  int64_t parts = chooseMapping({kernel, builder, analysis, device})->countParts(terms);
+  if (parts < 2)
     return std::nullopt;
-  return Split{reduction, loops.front().reduction, *dim, parts};
+  return Split{reduction, isProduct ? ReduceKind::Sum : loops.front().reduction, *dim, parts};
 }
 
 /// Replaces the kernel's body by the combination of its parts, and returns the kernel that computes those.

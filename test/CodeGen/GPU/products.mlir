@@ -4,10 +4,10 @@
 
 // CHECK-LABEL: plan.kernel @product
 // CHECK-SAME: blocks = #plan.blocks<threads = 256, loops = [0, 1], steps = [64, 64], tiles = 1, shared = 8704>
-plan.kernel @product(%a: tensor<600x100xf32>, %b: tensor<100x450xf32>) layouts [<[0, 1], [?, 100]>, <[0, 1], [100, 450]>] -> [<[0, 1], [?, 450]>]
+plan.kernel @product(%a: tensor<6000x100xf32>, %b: tensor<100x4500xf32>) layouts [<[0, 1], [?, 100]>, <[0, 1], [100, 4500]>] -> [<[0, 1], [?, 4500]>]
     attributes {static_loops = array<i64: 1, 2>} {
-  %0 = dovetail.matmul %a, %b : (tensor<600x100xf32>, tensor<100x450xf32>) -> tensor<600x450xf32>
-  plan.yield %0 : tensor<600x450xf32>
+  %0 = dovetail.matmul %a, %b : (tensor<6000x100xf32>, tensor<100x4500xf32>) -> tensor<6000x4500xf32>
+  plan.yield %0 : tensor<6000x4500xf32>
 }
 
 // Where there would be few blocks, they compute 32 by 32 elements. Each of the batches that both operands have is

@@ -71,6 +71,15 @@ int64_t BlockMapping::countBlocks() const {
   return llvm::divideCeil(tiles, device.blockThreads / groupThreads);
 }
 
+int64_t BlockMapping::countParts(int64_t terms) const {
+  // A thread's share should be worth another kernel, and be some terms long afterwards.
+  constexpr int64_t worthwhile = 64, shortest = 16, maxParts = 256;
+  int64_t share = terms / groupThreads;
+  return share < worthwhile
+             ? 1
+             : std::min({device.busyBlocks / std::max<int64_t>(countBlocks(), 1), share / shortest, maxParts});
+}
+
 plan::BlocksAttr BlockMapping::getBlocks() {
   SmallVector<int64_t> loops(tileLoops.begin(), tileLoops.end());
   return plan::BlocksAttr::get(builder.getContext(), device.blockThreads, loops, tileSteps,

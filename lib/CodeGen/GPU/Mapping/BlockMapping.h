@@ -52,6 +52,8 @@ public:
   /// How many blocks have work when no rank splits anything, and how many threads share a tile.
   int64_t countBlocks() const;
   int64_t getGroupThreads() const { return groupThreads; }
+  /// Into how many parts its reduction, of `terms` terms besides taps, is best divided among blocks. 1: none.
+  virtual int64_t countParts(int64_t terms) const;
 
 protected:
   /// What a thread is to write: a value for each result, at an address that the type or `alignment` aligns.

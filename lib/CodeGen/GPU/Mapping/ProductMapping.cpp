@@ -15,6 +15,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace dovetail;
 
@@ -29,30 +31,80 @@ int64_t ProductMapping::getPitch(int64_t width) const { return edge + device.acc
 // Mapping
 //===----------------------------------------------------------------------===//
 
+bool ProductMapping::findProduct() {
+  auto yielded = kernel.getYield().getValues();
+  parts = yielded.front().getDefiningOp<plan::PartsOp>();
+  Operation *op = parts ? parts.getReduction().getDefiningOp() : getOnlyResult(kernel);
+  product = dyn_cast_if_present<DefinitionOpInterface>(op);
+  return product && yielded.size() == 1 && isCheap(kernel, op) && getDefinition(product).isProduct;
+}
+
 bool ProductMapping::take() {
   // A quarter of a tile is still better than elements that each read both factors of all of their terms.
   constexpr int64_t shortest = 16;
-  // Fewer large tiles than this leave most of a device idle.
-  const int64_t enoughTiles = device.busyBlocks / 8;
-  product = dyn_cast_if_present<DefinitionOpInterface>(getOnlyResult(kernel));
-  if (!product || !getDefinition(product).isProduct || threads * threads != device.blockThreads)
+  if (!findProduct() || threads * threads != device.blockThreads)
     return false;
-  int64_t tiles = divideLoops(), terms = 1;
+  blocks = divideLoops();
+  int64_t terms = 1;
   for (const Loop &loop : llvm::drop_begin(getDefinition(product).loops, rank))
     terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
   if (sides[0].extent < shortest || sides[1].extent < shortest || terms < depth)
     return false;
-  for (const Side &side : sides)
-    tiles *= llvm::divideCeil(side.extent, edge);
-  if (tiles < enoughTiles || boundBytes() > device.sharedBytes) {
-    perThread = 2;
+  chunks = llvm::divideCeil(terms, depth);
+  if (parts)
+    blocks /= parts.getCount();
+  int64_t count = parts ? parts.getCount() : 1;
+  std::optional<double> best;
+  for (int64_t tried : {4, 2}) {
+    std::swap(perThread, tried);
     edge = threads * perThread;
+    if (double time = estimate(perThread, count); boundBytes() <= device.sharedBytes && (!best || time < *best))
+      best = time;
+    else
+      perThread = tried;
   }
-  if (boundBytes() > device.sharedBytes)
+  edge = threads * perThread;
+  if (!best)
     return false;
   countTileLoops();
   groupThreads = device.blockThreads;
   return true;
+}
+
+double ProductMapping::estimate(int64_t perThread, int64_t parts) const {
+  // A large device has so many processors, each of which does so many additions of products at a time. It needs two
+  // blocks to do so: one waits for memory and for its slowest thread in turns.
+  const double processors = llvm::divideCeil(device.busyBlocks, 4), sumsAtATime = 128;
+  constexpr double fewest = 2;
+  // Each row and column of a tile costs this for each term, to be brought to shared memory and to be read from there.
+  constexpr double perEdge = 3. / 16;
+  // Of a block, until it has begun and when it stores.
+  constexpr double perBlock = 1500;
+  double tiles = blocks, edge = threads * perThread;
+  for (const Side &side : sides)
+    tiles *= std::ceil(side.extent / edge);
+  double ofChunk = depth * (edge * edge / sumsAtATime + 2 * edge * perEdge);
+  double ofBlock = std::ceil(static_cast<double>(chunks) / parts) * ofChunk + perBlock;
+  double time = std::max(std::ceil(tiles * parts / processors), fewest) * ofBlock;
+  // Another kernel, to which parts go by memory.
+  constexpr double ofLaunch = 5000, bytesAtATime = 1500, bytesOfPart = 8;
+  if (parts > 1)
+    time += ofLaunch + bytesOfPart * parts * blocks * sides[0].extent * sides[1].extent / bytesAtATime;
+  return time;
+}
+
+int64_t ProductMapping::countParts(int64_t terms) const {
+  // So many times, at least, a block brings terms to shared memory.
+  constexpr int64_t shortest = 8, maxParts = 64;
+  int64_t best = 1;
+  double bestTime = estimate(perThread, 1);
+  for (int64_t tried : {4, 2})
+    for (int64_t count = 2; count <= std::min(chunks / shortest, maxParts); ++count)
+      if (double time = estimate(tried, count); time < bestTime) {
+        best = count;
+        bestTime = time;
+      }
+  return best;
 }
 
 int64_t ProductMapping::divideLoops() {
@@ -64,7 +116,8 @@ int64_t ProductMapping::divideLoops() {
     int64_t sharing[2] = {definition.countSharing(0, loop), definition.countSharing(1, loop)};
     unsigned operand = sharing[0] == 1 ? 0 : 1;
     int64_t block = sharing[1 - operand];
-    if (sharing[operand] != 1 || block <= 1 || extents[loop] % block != 0) {
+    bool isOfParts = parts && loop == parts.getDim();
+    if (isOfParts || sharing[operand] != 1 || block <= 1 || extents[loop] % block != 0) {
       batch.push_back(loop);
       tiles *= extents[loop];
       continue;
@@ -74,7 +127,7 @@ int64_t ProductMapping::divideLoops() {
     tiles *= extents[loop] / block;
   }
   // Neighbouring threads have neighbouring elements of the second side.
-  int inner = kernel.getResultLayout(0).getInnermost(product->getResult(0).getType());
+  int inner = kernel.getResultLayout(0).getInnermost(kernel.getYield().getValues().front().getType());
   if (llvm::any_of(sides[0].loops, [&](const auto &each) { return static_cast<int>(each.loop) == inner; }))
     std::swap(sides[0], sides[1]);
   return tiles;
@@ -266,6 +319,13 @@ SmallVector<Value> ProductMapping::beginTile(Value tile) {
   return place;
 }
 
+SmallVector<Value> ProductMapping::getProductIndex() {
+  SmallVector<Value> at(index);
+  if (parts)
+    at[parts.getDim()] = elements.index(0);
+  return at;
+}
+
 SmallVector<Value> ProductMapping::emitSums(ArrayRef<Value> place) {
   Location loc = kernel.getLoc();
   SmallVector<Value> nearCounts = llvm::map_to_vector(nearTerms, [](const TermLoop &term) { return term.count; });
@@ -273,9 +333,20 @@ SmallVector<Value> ProductMapping::emitSums(ArrayRef<Value> place) {
   Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), depth - 1), depth);
   Value numFar = multiplyAll(farCounts), zero = elements.index(0);
   SmallVector<Value> inits(perThread * perThread, product.emitInit(elements).front());
-  Value end = elements.create<arith::MulIOp>(rows, numFar);
+  Value begin = zero, end = elements.create<arith::MulIOp>(rows, numFar);
+  int64_t mostChunks = ElementBuilder::getConstantIndex(end).value_or(INT64_MAX);
+  if (parts) {
+    // Parts differ by one chunk at most.
+    Value number = index[parts.getDim()], count = end;
+    auto getBegin = [&](Value number) {
+      return elements.floorDivI(elements.create<arith::MulIOp>(count, number), parts.getCount());
+    };
+    begin = getBegin(number);
+    end = getBegin(elements.addI(number, 1));
+    mostChunks = llvm::divideCeil(mostChunks, parts.getCount());
+  }
   auto emitChunk = [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> at(index);
+    SmallVector<Value> at = getProductIndex();
     at.resize(rank + nearTerms.size() + farTerms.size());
     Value counter = castIndex(termType, chunk);
     Value firstTerm =
@@ -301,14 +372,13 @@ SmallVector<Value> ProductMapping::emitSums(ArrayRef<Value> place) {
   };
   // Parts of long sums are added on their own, so that errors do not grow with the number of terms.
   constexpr int64_t chunksOfPart = 16;
-  std::optional<int64_t> numChunks = ElementBuilder::getConstantIndex(end);
-  if (!isa<FloatType>(inits.front().getType()) || (numChunks && *numChunks <= chunksOfPart))
-    return elements.forLoop(zero, end, inits, emitChunk);
-  Value parts = elements.floorDivI(elements.addI(end, chunksOfPart - 1), chunksOfPart);
-  return elements.forLoop(zero, parts, inits, [&](Value part, ValueRange carried) {
-    Value begin = elements.mulI(part, chunksOfPart);
+  if (!isa<FloatType>(inits.front().getType()) || mostChunks <= chunksOfPart)
+    return elements.forLoop(begin, end, inits, emitChunk);
+  Value sums = elements.floorDivI(elements.addI(elements.subI(end, begin), chunksOfPart - 1), chunksOfPart);
+  return elements.forLoop(zero, sums, inits, [&](Value sum, ValueRange carried) {
+    Value first = elements.addI(elements.mulI(sum, chunksOfPart), begin);
     SmallVector<Value> added =
-        elements.forLoop(begin, elements.minI(elements.addI(begin, chunksOfPart), end), inits, emitChunk);
+        elements.forLoop(first, elements.minI(elements.addI(first, chunksOfPart), end), inits, emitChunk);
     for (auto [sum, before] : llvm::zip_equal(added, carried))
       sum = elements.add(before, sum);
     return added;
@@ -341,7 +411,10 @@ void ProductMapping::emitTile(Value tile) {
 }
 
 KernelBody::Values ProductMapping::emitOp(Operation *op, ArrayRef<Value> index) {
-  return op == product.getOperation() ? emitFinish(product, index, sum) : BlockMapping::emitOp(op, index);
+  if (op == product.getOperation())
+    return emitFinish(product, index, sum);
+  // Parts are accumulators.
+  return op == parts.getOperation() ? Values{sum} : BlockMapping::emitOp(op, index);
 }
 
 std::unique_ptr<BlockMapping> dovetail::createProductMapping(const BlockKernel &kernel) {

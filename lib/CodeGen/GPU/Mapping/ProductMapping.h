@@ -25,6 +25,7 @@ public:
   using BlockMapping::BlockMapping;
 
   bool take() override;
+  int64_t countParts(int64_t terms) const override;
 
 private:
   /// A side of a tile.
@@ -56,9 +57,14 @@ private:
   // Mapping.
   /// Elements of `width` bytes from one row of shared memory to the next.
   int64_t getPitch(int64_t width) const;
+  /// Finds the product, or that of which the kernel computes parts.
+  bool findProduct();
   /// Finds the loops of both sides, and those of which a tile has one iteration. Returns how many tiles there were if
   /// each took a whole block of both sides.
   int64_t divideLoops();
+  /// An estimate of how long tiles of `perThread` by `perThread` elements for a thread take, if `parts` blocks share
+  /// the terms of each.
+  double estimate(int64_t perThread, int64_t parts) const;
   /// Bytes of shared memory that tiles take at most.
   int64_t boundBytes();
   /// Divides the loops of both sides into tiles.
@@ -80,6 +86,8 @@ private:
   /// Finds the blocks and the first iterations of both sides, and sets the coordinates of all other loops. Returns
   /// where in the tile the elements of the thread begin, along both sides.
   llvm::SmallVector<mlir::Value> beginTile(mlir::Value tile);
+  /// The coordinates of the product's result, of which the kernel may compute parts.
+  llvm::SmallVector<mlir::Value> getProductIndex();
   /// The sums of a thread's elements, which begin at `place`.
   llvm::SmallVector<mlir::Value> emitSums(llvm::ArrayRef<mlir::Value> place);
   /// Adds the terms in shared memory to the sums of a thread; if `guarded`, only those whose factors are there.
@@ -99,8 +107,11 @@ private:
   const int64_t threads = int64_t(1) << llvm::Log2_64(device.blockThreads) / 2;
 
   DefinitionOpInterface product;     ///< What is computed.
+  plan::PartsOp parts;               ///< If parts of it are computed, these.
   Side sides[2];                     ///< Neighbouring threads have neighbouring elements of the second one.
   llvm::SmallVector<unsigned> batch; ///< Result loops of which a tile has one iteration.
+  int64_t blocks = 1;                ///< How many tiles there were if each took a whole block of both sides.
+  int64_t chunks = 1;                ///< How often terms go into shared memory for a tile, if no block shares them.
   int64_t perThread = 4;             ///< Elements of a thread along a side.
   int64_t edge = threads * perThread;
   llvm::SmallVector<TermLoop> nearTerms; ///< Loops along which the terms in shared memory are neighbours.
