@@ -7,24 +7,27 @@
 //===----------------------------------------------------------------------===//
 //
 // Stands in for libcudnn.so: computes graphs of convolutions and pointwise operations on the host, as the library's
-// documentation defines them. Refuses what FAKE_CUDNN_REFUSES names. Its plans are those of FakeLibraries.h.
+// documentation defines them. Refuses what FAKE_CUDNN_REFUSES names, and has plans where the library had them on an
+// H100 and as its documentation says. FAKE_CUDNN_OFFERS=chains: it has all plans for all graphs. See FakeLibraries.h.
 //
 //===----------------------------------------------------------------------===//
 
+#include "FakeCudnnRules.h"
 #include "FakeLibraries.h"
 #include "FakeStream.h"
 
 #include "Harness/Halves.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <cudnn_graph.h>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <string>
 #include <vector>
+
+using namespace dovetail::test;
 
 namespace {
 
@@ -32,32 +35,11 @@ struct FakeHandle {
   cudaStream_t stream = nullptr;
 };
 
-struct Descriptor {
-  cudnnBackendDescriptorType_t type;
-  std::map<int, std::string> attributes;
-  int plan = 0;
-
-  template <typename T> std::vector<T> list(int name) const {
-    auto it = attributes.find(name);
-    if (it == attributes.end())
-      return {};
-    std::vector<T> values(it->second.size() / sizeof(T));
-    std::memcpy(values.data(), it->second.data(), it->second.size());
-    return values;
-  }
-  template <typename T> T get(int name, T missing = {}) const {
-    std::vector<T> values = list<T>(name);
-    return values.empty() ? missing : values[0];
-  }
-  const Descriptor *at(int name) const { return get<const Descriptor *>(name); }
-};
-
-constexpr int planCount = 4;
 FakeCudnnLog theLog;
 std::mutex logMutex; ///< Ranks are threads.
 
 int64_t workspaceBytes(int plan) {
-  if (!theLog.workspaces.empty())
+  if (static_cast<size_t>(plan) < theLog.workspaces.size())
     return theLog.workspaces[plan];
   return plan == 3 ? int64_t(4) << 30 : 512 + plan;
 }
@@ -78,13 +60,6 @@ size_t sizeOf(cudnnBackendAttributeType_t type) {
     return 4;
   }
 }
-
-bool refuses(const char *what) {
-  const char *list = std::getenv("FAKE_CUDNN_REFUSES");
-  return list && std::strstr(list, what);
-}
-
-using Shape = std::vector<int64_t>;
 
 void forEach(const Shape &shape, const std::function<void(const Shape &)> &body) {
   Shape index(shape.size());
@@ -114,7 +89,7 @@ struct Values {
       return element(index);
     if (type == CUDNN_DATA_FLOAT)
       return static_cast<float *>(memory)[offset(index)];
-    return dovetail::test::fromHalf(static_cast<uint16_t *>(memory)[offset(index)], format());
+    return fromHalf(static_cast<uint16_t *>(memory)[offset(index)], format());
   }
   void write(const Shape &index, double value) {
     if (!memory)
@@ -122,11 +97,9 @@ struct Values {
     else if (type == CUDNN_DATA_FLOAT)
       static_cast<float *>(memory)[offset(index)] = static_cast<float>(value);
     else
-      static_cast<uint16_t *>(memory)[offset(index)] = dovetail::test::toHalf(value, format());
+      static_cast<uint16_t *>(memory)[offset(index)] = toHalf(value, format());
   }
-  dovetail::test::HalfFormat format() const {
-    return type == CUDNN_DATA_HALF ? dovetail::test::kF16 : dovetail::test::kBF16;
-  }
+  HalfFormat format() const { return type == CUDNN_DATA_HALF ? kF16 : kBF16; }
   double &element(const Shape &index) {
     size_t number = 0, count = 1;
     for (size_t i = 0; i < index.size(); ++i) {
@@ -220,59 +193,6 @@ double apply(const Descriptor &pointwise, double x, double b) {
   }
 }
 
-/// Whether tensors have one type of those that the library's table of convolutions lists with sums in f32. What stays
-/// in a graph may be f32.
-bool hasTypes(const Descriptor &operation) {
-  bool transposed = operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
-  const Descriptor &convolution = *operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
-                                                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
-  auto typeOf = [&](int name) { return operation.at(name)->get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE); };
-  const int factors[] = {
-      transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-      transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W};
-  int result = transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y;
-  cudnnDataType_t type = typeOf(factors[0]);
-  bool isVirtual = operation.at(result)->get<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
-  return convolution.get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) == CUDNN_DATA_FLOAT &&
-         (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16) &&
-         typeOf(factors[1]) == type && typeOf(result) == (isVirtual ? CUDNN_DATA_FLOAT : type);
-}
-
-/// Whether what a graph reads and writes has 16 bits.
-bool isOfHalves(const Descriptor &graph) {
-  const Descriptor &first = *graph.list<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS).front();
-  bool transposed = first.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
-  return first
-             .at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W)
-             ->get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) != CUDNN_DATA_FLOAT;
-}
-
-/// Whether the extents of a convolution fit.
-bool isConsistent(const Descriptor &operation) {
-  bool transposed = operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
-  const Descriptor &convolution = *operation.at(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
-                                                           : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
-  auto dims = [&](int name) { return operation.at(name)->list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS); };
-  Shape x = dims(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX
-                            : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
-        w = dims(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W),
-        y = dims(transposed ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
-                            : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
-  Shape pre = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
-        post = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS),
-        strides = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
-        dilations = convolution.list<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
-  bool fits = x[0] == y[0] && x[1] % w[1] == 0 && y[1] == w[0] && w[0] % (x[1] / w[1]) == 0 && x.size() >= 4;
-  if (refuses("asymmetric"))
-    fits &= pre == post;
-  for (size_t i = 0; i < pre.size(); ++i) {
-    int64_t reach = (w[2 + i] - 1) * dilations[i] + 1;
-    fits &= pre[i] >= 0 && post[i] >= 0 && x[2 + i] + pre[i] + post[i] >= reach &&
-            y[2 + i] == (x[2 + i] + pre[i] + post[i] - reach) / strides[i] + 1;
-  }
-  return fits;
-}
-
 } // namespace
 
 extern "C" {
@@ -309,14 +229,16 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBac
                                        cudnnBackendAttributeType_t, int64_t requested, int64_t *count, void *values) {
   const Descriptor *descriptor = of(handle);
   switch (name) {
-  case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-    *count = planCount;
-    for (int64_t i = 0; i < requested && i < planCount; ++i) {
+  case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
+    std::vector<int> plans = plansOf(*descriptor);
+    *count = static_cast<int64_t>(plans.size());
+    for (int64_t i = 0; i < std::min(requested, *count); ++i) {
       Descriptor *config = static_cast<Descriptor **>(values)[i];
       config->attributes = descriptor->attributes;
-      config->plan = static_cast<int>(i);
+      config->plan = plans[i];
     }
     return CUDNN_STATUS_SUCCESS;
+  }
   case CUDNN_ATTR_ENGINECFG_ENGINE:
     (*static_cast<Descriptor **>(values))->plan = descriptor->plan;
     *count = 1;
@@ -331,8 +253,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBac
     *count = 1;
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
-    *count = descriptor->plan == 2;
-    if (descriptor->plan == 2)
+    *count = descriptor->plan == 4;
+    if (descriptor->plan == 4)
       *static_cast<cudnnBackendBehaviorNote_t *>(values) = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
@@ -400,6 +322,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   std::vector<void *> pointers = of(packHandle)->list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   void *workspace = of(packHandle)->get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   fails |= reinterpret_cast<uintptr_t>(workspace) % 256 != 0;
+  fails |= !areAligned(*graph, uids, pointers);
   size_t workspaceSize = workspaceBytes(config->plan);
   auto execute = [=] {
     std::memset(workspace, 0xff, workspaceSize); // It may be overwritten.

@@ -18,7 +18,9 @@
 #include <functional>
 #include <vector>
 
-/// Plan 0 uses tensor cores, plans 1 and 2 do not, plan 3 is like them but needs a workspace of 4 GiB.
+/// Plan 0 uses tensor cores, plans 1 and 2 do not, plan 3 is like them but needs a workspace of 4 GiB. In f32, plans 1
+/// to 3 do what is compiled beforehand. Plan 4 is compiled at run time, has no tensor cores, and is in the fallback
+/// list.
 struct FakeCudnnLog {
   bool tensorCores = false;         ///< Whether plan 0 gives right results for f32.
   std::vector<int64_t> workspaces;  ///< What the plans need, if not what is said above.

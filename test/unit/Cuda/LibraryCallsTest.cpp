@@ -117,6 +117,27 @@ protected:
     return status.ok() ? (*call)->issue(*stream) : status;
   }
 
+  /// Gives the convolution a bias, a tensor of the result's shape, and Relu.
+  void addBiasAndResidual() {
+    uint32_t bias = addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant),
+             residual = addTensor({1, 8, 8, 8}, {0, 2, 3, 1}, BufferKind::Arena);
+    std::get<ConvolutionCall>(plan.steps[convolution].action).postOps = {
+        {PostOpKind::AddTensor, bias}, {PostOpKind::AddTensor, residual}, {PostOpKind::Relu}};
+    allocate(ElementType::F32);
+  }
+
+  /// Makes the convolution a transposed one, of stride 1.
+  void transpose() {
+    auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+    auto loop = [](int number) { return layout::IndexExpr::loop(number); };
+    call.weights = addTensor({4, 8, 3, 3}, {0, 2, 3, 1}, BufferKind::Constant);
+    call.inputAccess = {loop(0), loop(4), loop(2) - loop(5) + 1, loop(3) - loop(6) + 1};
+    call.weightsAccess = {loop(4), loop(1), loop(5), loop(6)};
+    call.form.isTransposed = true;
+    call.form.windows.assign(2, {/*kernel=*/3, /*stride=*/1, /*dilation=*/1, /*pad=*/1, true});
+    allocate(ElementType::F32);
+  }
+
   static constexpr size_t convolution = 0, product = 1, transform = 2;
   std::shared_ptr<LibraryHandles> handles;
   FakeCudnnLog *cudnnLog = nullptr;
@@ -150,8 +171,7 @@ TEST_F(LibraryCalls, ReportsNameAllEngines) {
       linesOf(report),
       ElementsAre("mode A 40 [TILE_SIZE=0] [TENSOR_CORE] direct 0 -1 rejected: tensor cores round f32, which --math "
                   "f32 excludes",
-                  "mode A 41 [TILE_SIZE=10] [] direct 0 513 chosen",
-                  "mode A 42 [TILE_SIZE=20] [RUNTIME_COMPILATION] direct 0 -1 untried",
+                  "mode A 41 [TILE_SIZE=10] [] direct 0 513 chosen", "mode A 42 [TILE_SIZE=20] [] direct 0 -1 untried",
                   "mode A 43 [TILE_SIZE=30] [] direct 0 -1 untried"));
   ASSERT_TRUE(run(product, {.explain = true}).ok());
   EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
@@ -203,6 +223,47 @@ TEST_F(LibraryCalls, ReportsHaveWhatWasGivenUp) {
   EXPECT_THAT(lines[1], testing::StartsWith("graph  [] [] direct 0 -1 failed: "));
   EXPECT_THAT(lines[2], testing::HasSubstr(" packed 1 -1 failed: "));
   EXPECT_THAT(lines[4], testing::HasSubstr(" packed 0 513 chosen"));
+}
+
+/// A bias, a residual and Relu, as at the end of a block of a ResNet. In f32 the library compiles that at run time,
+/// into code that is slower by factors than all in parts.
+TEST_F(LibraryCalls, SlowChainsAreNotFused) {
+  addBiasAndResidual();
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_EQ(report.fused, 1);
+  EXPECT_EQ(report.postOps, 3);
+  // The library has tensor cores for it.
+  cudnnLog->tensorCores = true;
+  plan.math = MathMode::TF32;
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 40");
+  EXPECT_EQ(report.fused, 3);
+}
+
+TEST_F(LibraryCalls, SlowChainsOfTransposedConvolutionsAreNotFused) {
+  transpose();
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  call.postOps = {{PostOpKind::AddTensor, addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant)}};
+  allocate(ElementType::F32);
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_EQ(report.fused, 0);
+}
+
+/// Where the library has nothing else, code is compiled at run time. Then it does as much as possible.
+TEST_F(LibraryCalls, SlowChainsAreTheLastResort) {
+  addBiasAndResidual();
+  ::setenv("FAKE_CUDNN_REFUSES", "precompiled", 1);
+  absl::Status status = run(convolution, {.explain = true});
+  ::unsetenv("FAKE_CUDNN_REFUSES");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(report.implementation, "cudnn engine 44");
+  EXPECT_EQ(report.fused, 3);
+  std::vector<std::string> lines = linesOf(report);
+  EXPECT_THAT(lines, testing::Contains("fallback 44 [TILE_SIZE=40] [RUNTIME_COMPILATION] direct 3 -1 rejected: it is "
+                                       "compiled at run time and has no tensor cores: the last resort"));
+  EXPECT_EQ(lines.back(), "fallback 44 [TILE_SIZE=40] [RUNTIME_COMPILATION] direct 3 516 chosen");
 }
 
 TEST_F(LibraryCalls, NothingIsReportedUnasked) {
@@ -428,7 +489,7 @@ TEST_F(LibraryCalls, WhatNeedsMoreWorkspaceIsNotChosen) {
 }
 
 TEST_F(LibraryCalls, WithoutOneThatNeedsLessTheCallDoesNotFit) {
-  cudnnLog->workspaces = {0, 3000, 2000, 4000}; // The first uses tensor cores.
+  cudnnLog->workspaces = {0, 3000, 2000, 4000, 5000}; // The first uses tensor cores.
   blasLog->workspaces = {3000, 2000, 4000};
   for (size_t step : {convolution, product}) {
     absl::Status status = run(step);

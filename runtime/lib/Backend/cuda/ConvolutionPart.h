@@ -6,17 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines one call of cuDNN of a convolution step with all that surrounds it: copies into layouts that the library has
-// plans for, padding, packed weights and post-ops.
+// Defines one call of cuDNN of a convolution step: which of the ways to do it is used.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_CONVOLUTIONPART_H
 
-#include "CudnnGraph.h"
-#include "PostOpWork.h"
-#include "Staging.h"
+#include "ConvolutionForm.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -48,8 +45,9 @@ public:
   ConvolutionPart(LibraryHandles &handles, const RankMemory &memory, const ConvolutionCall &call,
                   ConvolutionChannels channels, LibraryCallOptions options, int64_t workspace)
       : handles(handles), memory(memory), call(call), channels(channels), options(options), workspace{workspace},
-        packOnce(!options.inPrologue && memory.isConstant(call.weights)),
-        spatial(static_cast<int>(call.form.windows.size())) {}
+        task{handles, memory, call, !options.inPrologue && memory.isConstant(call.weights)} {}
+  ConvolutionPart(const ConvolutionPart &) = delete;
+  ConvolutionPart &operator=(const ConvolutionPart &) = delete;
 
   absl::Status prepare() override;
   absl::Status bind(std::byte *scratchMemory, std::byte *&packed) override;
@@ -58,15 +56,12 @@ public:
   void report(LibraryCallReport &report) const override;
 
 private:
-  absl::StatusOr<bool> plan(StagingMode mode);
-  /// A graph with the first `fused` post-ops.
-  absl::StatusOr<bool> planGraph(size_t fused);
-  bool addPostOp(CudnnGraph &graph, const PostOpInfo &op, int input, int output);
-  CudnnGraph::Tensor describe(const MemoryView &view, const layout::Box &box, int64_t alignment) const;
-  CudnnGraph::Tensor describe(const StagedOperand &operand) const {
-    return describe(operand.view, operand.view.box, operand.alignment);
-  }
-  const StagedOperand &target() const { return staging->isCut ? staging->full : staging->output; }
+  /// All ways to do it, the best first as far as that is known: without copies, with all post-ops in one.
+  void addForms();
+  /// Leaves the way that is used; false if there is none.
+  absl::StatusOr<bool> plan();
+  /// Runs each plan, and from then on uses the fastest.
+  absl::Status tune(DeviceStream &stream);
 
   LibraryHandles &handles;
   const RankMemory &memory;
@@ -74,19 +69,11 @@ private:
   ConvolutionChannels channels;
   LibraryCallOptions options;
   Workspace workspace;
-  bool packOnce; ///< Weights never change: they are packed when the session starts.
-  int spatial;
-
-  ConvolutionGeometry geometry;
-  std::optional<ConvolutionStaging> staging; ///< Null if there is nothing to sum.
-  int64_t workspaceOffset = 0;
-  std::unique_ptr<CudnnGraph> graph;
+  ConvolutionTask task;
   CandidateLog log;
-  std::vector<int> operandTensors; ///< The graph's number of each fused op's tensor, negative if there is none.
-  int inTensor = 0, weightsTensor = 0, outTensor = 0, tensorCount = 0;
-  std::unique_ptr<PostOpWork> finish; ///< What remains: post-ops, or a copy.
-
-  std::unique_ptr<DeviceWork> copyIn, copyWeights, cut;
+  std::vector<std::unique_ptr<ConvolutionForm>> forms; ///< None if there is nothing to sum.
+  size_t best = 0;                                     ///< The plan that is used.
+  std::unique_ptr<PostOpWork> zeros;                   ///< Post-ops on zeros, if there is nothing to sum.
 };
 
 } // namespace dovetail::runtime::cuda

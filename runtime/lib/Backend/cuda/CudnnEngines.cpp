@@ -14,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
+
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 
@@ -87,28 +89,65 @@ static std::string nameOf(cudnnBackendKnobType_t knob) {
   }
 }
 
+std::optional<std::vector<cudnnBackendNumericalNote_t>>
+CudnnGraph::numericalNotes(cudnnBackendDescriptor_t engine) const {
+  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  int64_t found = 0;
+  if (handles.cudnnApi().cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &found,
+                                                  notes.data()) != CUDNN_STATUS_SUCCESS)
+    return std::nullopt;
+  notes.resize(std::min<int64_t>(found, CUDNN_NUMERICAL_NOTE_TYPE_COUNT));
+  return notes;
+}
+
+std::vector<cudnnBackendBehaviorNote_t> CudnnGraph::behaviorNotes(cudnnBackendDescriptor_t engine) const {
+  std::vector<cudnnBackendBehaviorNote_t> notes(CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  int64_t found = 0;
+  if (handles.cudnnApi().cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                                                  CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &found,
+                                                  notes.data()) != CUDNN_STATUS_SUCCESS)
+    found = 0;
+  notes.resize(std::min<int64_t>(found, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT));
+  return notes;
+}
+
+cudnnBackendDescriptor_t CudnnGraph::engineOf(const CudnnDescriptor &config, CudnnDescriptor &memory) const {
+  cudnnBackendDescriptor_t raw = memory.get();
+  int64_t found = 0;
+  return handles.cudnnApi().cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found,
+                                                     &raw) == CUDNN_STATUS_SUCCESS
+             ? raw
+             : nullptr;
+}
+
+bool CudnnGraph::isLastResort(cudnnBackendDescriptor_t engine) const {
+  std::vector<cudnnBackendBehaviorNote_t> behavior = behaviorNotes(engine);
+  std::vector<cudnnBackendNumericalNote_t> numerical =
+      numericalNotes(engine).value_or(std::vector<cudnnBackendNumericalNote_t>());
+  return std::count(behavior.begin(), behavior.end(), CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) &&
+         !std::count(numerical.begin(), numerical.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+}
+
 CallCandidate CudnnGraph::describe(const CudnnDescriptor &config) const {
   const CudnnApi &api = handles.cudnnApi();
   CallCandidate candidate;
   CudnnDescriptor engine(api, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = engine.get();
-  int64_t found = 0, number = 0;
+  cudnnBackendDescriptor_t raw = engineOf(config, engine);
   // A property that the library does not tell is left out.
-  if (api.cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found,
-                                   &raw) != CUDNN_STATUS_SUCCESS)
+  if (!raw)
     return candidate;
+  int64_t found = 0, number = 0;
   if (api.cudnnBackendGetAttribute(raw, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &found, &number) ==
       CUDNN_STATUS_SUCCESS)
     candidate.engine = absl::StrCat(number);
   for (cudnnBackendNumericalNote_t note : numericalNotes(raw).value_or(std::vector<cudnnBackendNumericalNote_t>()))
     if (const char *name = nameOf(note))
       candidate.notes.emplace_back(name);
-  cudnnBackendBehaviorNote_t behavior[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
-  if (api.cudnnBackendGetAttribute(raw, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
-                                   CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &found, behavior) == CUDNN_STATUS_SUCCESS)
-    for (int64_t i = 0; i < std::min<int64_t>(found, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT); ++i)
-      if (const char *name = nameOf(behavior[i]))
-        candidate.notes.emplace_back(name);
+  for (cudnnBackendBehaviorNote_t note : behaviorNotes(raw))
+    if (const char *name = nameOf(note))
+      candidate.notes.emplace_back(name);
   std::vector<CudnnDescriptor> choices;
   std::vector<cudnnBackendDescriptor_t> handlesOfChoices;
   for (int i = 0; i < CUDNN_KNOB_TYPE_COUNTS; ++i) {
@@ -150,9 +189,7 @@ std::string CudnnGraph::lastError() const {
   return text;
 }
 
-std::string CudnnGraph::implementation() const {
-  if (plans.empty())
-    return {};
-  std::string engine = log ? log->candidates[plans[best].candidate].engine : std::string();
+std::string CudnnGraph::implementation(size_t plan) const {
+  std::string engine = log ? candidate(plan).engine : std::string();
   return absl::StrCat("cudnn", engine.empty() ? "" : absl::StrCat(" engine ", engine));
 }

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudnnGraph.h"
-#include "Tuning.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -140,27 +139,10 @@ void CudnnGraph::addPointwise(const Pointwise &pointwise, int input, int operand
   operations.push_back(std::move(operation));
 }
 
-std::optional<std::vector<cudnnBackendNumericalNote_t>>
-CudnnGraph::numericalNotes(cudnnBackendDescriptor_t engine) const {
-  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  int64_t found = 0;
-  if (handles.cudnnApi().cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &found,
-                                                  notes.data()) != CUDNN_STATUS_SUCCESS)
-    return std::nullopt;
-  notes.resize(std::min<int64_t>(found, CUDNN_NUMERICAL_NOTE_TYPE_COUNT));
-  return notes;
-}
-
-const char *CudnnGraph::brokenRule(const CudnnDescriptor &config, MathMode mode) const {
-  const CudnnApi &api = handles.cudnnApi();
-  CudnnDescriptor engine(api, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = engine.get();
-  int64_t found = 0;
-  if (api.cudnnBackendGetAttribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found,
-                                   &raw) != CUDNN_STATUS_SUCCESS)
+const char *CudnnGraph::brokenRule(cudnnBackendDescriptor_t engine, MathMode mode) const {
+  if (!engine)
     return "the library does not tell its engine";
-  std::optional<std::vector<cudnnBackendNumericalNote_t>> notes = numericalNotes(raw);
+  std::optional<std::vector<cudnnBackendNumericalNote_t>> notes = numericalNotes(engine);
   if (!notes)
     return "the library does not tell its notes";
   for (cudnnBackendNumericalNote_t note : *notes)
@@ -185,7 +167,7 @@ const char *CudnnGraph::brokenRule(const CudnnDescriptor &config, MathMode mode)
   return nullptr;
 }
 
-absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count,
+absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t list, PlanSource source, MathMode mode, size_t count,
                                   Workspace &workspace) {
   const CudnnApi &api = handles.cudnnApi();
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
@@ -193,11 +175,14 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     return handle.status();
   CudnnDescriptor query(api, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   query.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  query.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, heuristics);
-  const char *source = heuristics == CUDNN_HEUR_MODE_A ? "mode A" : "fallback";
+  query.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, list);
+  const char *name = list == CUDNN_HEUR_MODE_A ? "mode A" : "fallback";
+  // The log has all else from the time when the list was asked first.
+  bool isKnown = source == PlanSource::LastResort;
   // What fails from here on means that there are no plans.
   if (query.finalize() != CUDNN_STATUS_SUCCESS) {
-    note(source, nullptr, CallCandidate::Status::Failed, lastError());
+    if (!isKnown)
+      note(name, nullptr, CallCandidate::Status::Failed, lastError());
     return absl::OkStatus();
   }
   int64_t available = 0;
@@ -210,21 +195,29 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     offered.emplace_back(api, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     raw.push_back(offered.back().get());
   }
-  if (available == 0)
-    note(source, nullptr, CallCandidate::Status::Failed, "the library offers no implementation");
+  if (available == 0 && !isKnown)
+    note(name, nullptr, CallCandidate::Status::Failed, "the library offers no implementation");
   if (available == 0 ||
       api.cudnnBackendGetAttribute(query.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, available,
                                    &available, raw.data()) != CUDNN_STATUS_SUCCESS)
     return absl::OkStatus();
   for (int64_t i = 0; i < available; ++i) {
+    if (plans.size() == count && (!log || isKnown))
+      break;
+    CudnnDescriptor memory(api, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendDescriptor_t engine = engineOf(offered[i], memory);
+    if (isKnown && !(engine && isLastResort(engine)))
+      continue;
     if (plans.size() == count) {
-      if (!log)
-        break;
-      note(source, &offered[i], CallCandidate::Status::Untried);
+      note(name, &offered[i], CallCandidate::Status::Untried);
       continue;
     }
-    if (const char *reason = brokenRule(offered[i], mode)) {
-      note(source, &offered[i], CallCandidate::Status::Rejected, reason);
+    const char *reason = brokenRule(engine, mode);
+    if (!reason && !isKnown && isLastResort(engine))
+      reason = "it is compiled at run time and has no tensor cores: the last resort";
+    if (reason) {
+      if (!isKnown)
+        note(name, &offered[i], CallCandidate::Status::Rejected, reason);
       continue;
     }
     Plan made{{}, CudnnDescriptor(api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
@@ -234,29 +227,30 @@ absl::Status CudnnGraph::addPlans(cudnnBackendHeurMode_t heuristics, MathMode mo
     if (made.plan.finalize() != CUDNN_STATUS_SUCCESS ||
         api.cudnnBackendGetAttribute(made.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
                                      &found, &needed) != CUDNN_STATUS_SUCCESS) {
-      note(source, &offered[i], CallCandidate::Status::Failed, lastError());
+      note(name, &offered[i], CallCandidate::Status::Failed, lastError());
       continue;
     }
     if (needed > workspace.most) {
-      note(source, &offered[i], CallCandidate::Status::Rejected,
+      note(name, &offered[i], CallCandidate::Status::Rejected,
            absl::StrCat("the plan allows ", workspace.most, " bytes of workspace"), needed);
       workspace.refuse(needed);
       continue;
     }
     made.candidate = log ? log->candidates.size() : 0;
-    note(source, &offered[i], plans.empty() ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable, {},
-         needed);
+    note(name, &offered[i], plans.empty() ? CallCandidate::Status::Chosen : CallCandidate::Status::Usable, {}, needed);
     made.config = std::move(offered[i]);
     plans.push_back(std::move(made));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, Workspace &workspace) {
+absl::StatusOr<bool> CudnnGraph::finalize() {
+  if (isGraph)
+    return *isGraph;
+  isGraph = false;
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
     return handle.status();
-  DeviceScope scope(*handles.context);
   for (const std::vector<CudnnDescriptor> *list : {&tensors, &parts, &operations})
     for (const CudnnDescriptor &descriptor : *list)
       if (descriptor.problem() != CUDNN_STATUS_SUCCESS) {
@@ -275,9 +269,18 @@ absl::StatusOr<bool> CudnnGraph::choosePlans(MathMode mode, size_t count, Worksp
     note("graph", nullptr, CallCandidate::Status::Failed, lastError());
     return false;
   }
-  for (cudnnBackendHeurMode_t heuristics : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
-    if (plans.empty())
-      if (absl::Status status = addPlans(heuristics, mode, count, workspace); !status.ok())
+  isGraph = true;
+  return true;
+}
+
+absl::StatusOr<bool> CudnnGraph::choosePlans(PlanSource source, MathMode mode, size_t count, Workspace &workspace) {
+  DeviceScope scope(*handles.context);
+  absl::StatusOr<bool> isTaken = finalize();
+  if (!isTaken.ok() || !*isTaken)
+    return isTaken;
+  for (cudnnBackendHeurMode_t list : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+    if (source == PlanSource::LastResort || (source == PlanSource::Recommended) == (list == CUDNN_HEUR_MODE_A))
+      if (absl::Status status = addPlans(list, source, mode, count, workspace); !status.ok())
         return status;
   return !plans.empty();
 }
@@ -297,7 +300,7 @@ absl::Status CudnnGraph::bind(const std::vector<void *> &addresses, void *worksp
   return handles.cudnnApi().check(pack.finalize(), "cudnnBackendFinalize");
 }
 
-absl::Status CudnnGraph::issue(DeviceStream &stream, const Plan &plan) {
+absl::Status CudnnGraph::issue(DeviceStream &stream, size_t plan) {
   absl::StatusOr<cudnnHandle_t> handle = handles.cudnn();
   if (!handle.ok())
     return handle.status();
@@ -306,20 +309,5 @@ absl::Status CudnnGraph::issue(DeviceStream &stream, const Plan &plan) {
   auto raw = reinterpret_cast<cudaStream_t>(handleOf(stream));
   if (absl::Status status = api.check(api.cudnnSetStream(*handle, raw), "cudnnSetStream"); !status.ok())
     return status;
-  return api.check(api.cudnnBackendExecute(*handle, plan.plan.get(), pack.get()), "cudnnBackendExecute");
-}
-
-absl::Status CudnnGraph::issue(DeviceStream &stream) { return issue(stream, plans[best]); }
-
-absl::Status CudnnGraph::tune(DeviceStream &stream) {
-  absl::StatusOr<FastestWay> fastest =
-      findFastest(*handles.context, stream, plans.size(), [&](size_t plan) { return issue(stream, plans[plan]); });
-  if (!fastest.ok())
-    return fastest.status();
-  best = fastest->number;
-  std::vector<CallCandidate *> measured;
-  for (size_t i = 0; log && i < plans.size(); ++i)
-    measured.push_back(&log->candidates[plans[i].candidate]);
-  noteTimes(*fastest, measured);
-  return absl::OkStatus();
+  return api.check(api.cudnnBackendExecute(*handle, plans[plan].plan.get(), pack.get()), "cudnnBackendExecute");
 }

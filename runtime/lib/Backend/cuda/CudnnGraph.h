@@ -66,6 +66,17 @@ private:
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 };
 
+/// Where plans of a graph are looked for, the best first.
+enum class PlanSource {
+  Recommended, ///< The engines that the library's heuristics recommend.
+  Fallback,    ///< The engines that it has besides.
+  /// Of both, the engines that are passed over otherwise: those that are compiled at run time and have no tensor cores.
+  /// They do any chain of operations, but at 1 % of the device's rate. On an H100 with cuDNN 9.19, convolutions of 1x1
+  /// in f32 take 157 to 337 us so, with three post-ops. Without post-ops others take 13 to 42 us, and the post-ops in a
+  /// kernel of their own some more.
+  LastResort,
+};
+
 /// Operations to be done as a whole.
 class CudnnGraph {
 public:
@@ -98,16 +109,17 @@ public:
   void addPointwise(const Pointwise &pointwise, int input, int operand, int output);
 
   /// Asks for plans and takes the first `count` that respect the mode and need no more than `workspace` allows, which
-  /// is told of those passed over; the best first. False if there is none.
-  absl::StatusOr<bool> choosePlans(MathMode mode, size_t count, Workspace &workspace);
+  /// is told of those passed over; the best first. False if there is none. May be called once for each source.
+  absl::StatusOr<bool> choosePlans(PlanSource source, MathMode mode, size_t count, Workspace &workspace);
+  size_t tensorCount() const { return tensors.size(); }
   size_t planCount() const { return plans.size(); }
+  /// The candidate of a plan in the log.
+  CallCandidate &candidate(size_t plan) const { return log->candidates[plans[plan].candidate]; }
   /// `addresses` of all tensors; those of virtual ones do not matter.
   absl::Status bind(const std::vector<void *> &addresses, void *workspace);
-  absl::Status issue(DeviceStream &stream);
-  /// Runs each plan, and from then on uses the fastest.
-  absl::Status tune(DeviceStream &stream);
-  /// The library and the engine of the plan that is used.
-  std::string implementation() const;
+  absl::Status issue(DeviceStream &stream, size_t plan);
+  /// The library and the engine of a plan.
+  std::string implementation(size_t plan) const;
 
 private:
   /// A plan, and what it keeps alive. With a log, it has a candidate there.
@@ -116,13 +128,21 @@ private:
     size_t candidate = 0;
   };
 
-  /// Adds plans until there are `count`.
-  absl::Status addPlans(cudnnBackendHeurMode_t heuristics, MathMode mode, size_t count, Workspace &workspace);
-  absl::Status issue(DeviceStream &stream, const Plan &plan);
+  /// Describes the whole to the library; false if it refuses that.
+  absl::StatusOr<bool> finalize();
+  /// Adds plans of a list until there are `count`.
+  absl::Status addPlans(cudnnBackendHeurMode_t list, PlanSource source, MathMode mode, size_t count,
+                        Workspace &workspace);
+  /// The engine of a configuration; null if the library does not tell. `memory` keeps it.
+  cudnnBackendDescriptor_t engineOf(const CudnnDescriptor &config, CudnnDescriptor &memory) const;
   /// Why an engine may not be used, null if it may.
-  const char *brokenRule(const CudnnDescriptor &config, MathMode mode) const;
+  const char *brokenRule(cudnnBackendDescriptor_t engine, MathMode mode) const;
+  /// See `PlanSource`.
+  bool isLastResort(cudnnBackendDescriptor_t engine) const;
   /// None if the library does not tell.
   std::optional<std::vector<cudnnBackendNumericalNote_t>> numericalNotes(cudnnBackendDescriptor_t engine) const;
+  /// Empty if the library does not tell.
+  std::vector<cudnnBackendBehaviorNote_t> behaviorNotes(cudnnBackendDescriptor_t engine) const;
   /// An engine with its settings.
   CallCandidate describe(const CudnnDescriptor &config) const;
   /// Logs a candidate; `config` is null where the library offers no implementation.
@@ -138,7 +158,7 @@ private:
   std::vector<Plan> plans;
   std::vector<int64_t> uids; ///< Of tensors that are not virtual.
   CudnnDescriptor graph, pack;
-  size_t best = 0;
+  std::optional<bool> isGraph; ///< Whether the library takes the graph, once it has been asked.
 };
 
 /// The graph's type for elements, if cuDNN does arithmetic on them here.
