@@ -22,12 +22,15 @@ namespace dovetail::runtime::cuda {
 /// The candidates of all forms, and the form that is tried.
 struct CandidateLog {
   StagingMode layout = StagingMode::Direct;
-  size_t fused = 0; ///< How many of the post-ops are the library's.
+  size_t fused = 0;         ///< How many of the post-ops are the library's.
+  bool tensorFirst = false; ///< The second post-op comes before the first.
   std::vector<CallCandidate> candidates;
 
   /// Adds a candidate of the form; returns its number.
   size_t add(CallCandidate candidate) {
     candidate.layout = layoutName(layout);
+    if (tensorFirst)
+      candidate.source += ", tensor before bias";
     candidate.fused = static_cast<int64_t>(fused);
     candidates.push_back(std::move(candidate));
     return candidates.size() - 1;

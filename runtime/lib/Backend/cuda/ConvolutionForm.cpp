@@ -23,9 +23,37 @@ static bool isPerChannel(const PostOpOperand &operand, const Box &outBox) {
   return perChannel;
 }
 
-ConvolutionForm::ConvolutionForm(const ConvolutionTask &task, StagingMode mode, size_t fused, CandidateLog *log)
-    : task(task), fused(fused), staging(task.memory, task.call, task.geometry, task.packOnce, mode), mode(mode),
-      log(log) {}
+/// Whether `fused` post-ops are the addition of a bias, then of a tensor, and perhaps Relu. The chain that libraries
+/// have code for begins with the tensor: that of cudnnConvolutionBiasActivationForward.
+static bool addsTensorToBias(const ConvolutionTask &task, size_t fused) {
+  const std::vector<PostOpInfo> &ops = task.call.postOps;
+  const Box &outBox = task.geometry.outBox;
+  if (fused < 2 || fused > 3 || ops[0].kind != PostOpKind::AddTensor || ops[1].kind != PostOpKind::AddTensor ||
+      (fused == 3 && ops[2].kind != PostOpKind::Relu))
+    return false;
+  absl::StatusOr<PostOpOperand> bias = operandOf(task.memory, ops[0], outBox),
+                                tensor = operandOf(task.memory, ops[1], outBox);
+  return bias.ok() && tensor.ok() && isPerChannel(*bias, outBox) && tensor->isFull && !isPerChannel(*tensor, outBox);
+}
+
+std::vector<ConvolutionChoice> ConvolutionChoice::all(const ConvolutionTask &task) {
+  // With tensor cores, code for any chain is made at run time, and it is fast.
+  bool isStrict =
+      task.memory.memory(task.call.output).type == ElementType::F32 && task.memory.plan.math == MathMode::F32;
+  std::vector<ConvolutionChoice> choices;
+  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed})
+    for (size_t fused = task.call.postOps.size() + 1; fused-- > 0;) {
+      bool hasTwo = isStrict && addsTensorToBias(task, fused);
+      if (hasTwo)
+        choices.push_back({mode, fused, /*tensorFirst=*/true});
+      choices.push_back({mode, fused});
+    }
+  return choices;
+}
+
+ConvolutionForm::ConvolutionForm(const ConvolutionTask &task, ConvolutionChoice choice, CandidateLog *log)
+    : task(task), choice(choice), staging(task.memory, task.call, task.geometry, task.packOnce, choice.mode), log(log) {
+}
 
 CudnnGraph::Tensor ConvolutionForm::describe(const MemoryView &view, const Box &box, int64_t alignment) const {
   CudnnGraph::Tensor tensor;
@@ -62,6 +90,10 @@ bool ConvolutionForm::addPostOp(const PostOpInfo &op, int input, int output) {
     MemoryView shown;
     shown.type = view.type;
     shown.strides = operand->strides;
+    // A stride of no importance is that of the result, or the library would see another layout.
+    for (int dim = 0; dim < outBox.rank(); ++dim)
+      if (outBox[dim].size() == 1)
+        shown.strides[dim] = target().view.strides[dim];
     if (perChannel) {
       if (operand->strides[1] != 1 && outBox[1].size() > 1)
         return false;
@@ -139,20 +171,21 @@ absl::Status ConvolutionForm::describe() {
     tensor.isVirtual = !isLast;
     return graph->addTensor(tensor);
   };
-  outTensor = addOutput(fused == 0);
+  outTensor = addOutput(choice.fused == 0);
   graph->addConvolution(convolution, inTensor, weightsTensor, outTensor);
-  for (size_t i = 0; i < fused && isDescribed; ++i) {
+  for (size_t i = 0; i < choice.fused && isDescribed; ++i) {
     int input = outTensor;
-    outTensor = addOutput(i + 1 == fused);
-    isDescribed = addPostOp(task.call.postOps[i], input, outTensor);
+    outTensor = addOutput(i + 1 == choice.fused);
+    isDescribed = addPostOp(postOp(i), input, outTensor);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> ConvolutionForm::plan(PlanSource source, size_t count, Workspace &workspace) {
   if (log) {
-    log->layout = mode;
-    log->fused = fused;
+    log->layout = choice.mode;
+    log->fused = choice.fused;
+    log->tensorFirst = choice.tensorFirst;
   }
   if (!graph) {
     if (absl::Status status = describe(); !status.ok())
@@ -166,9 +199,9 @@ absl::StatusOr<bool> ConvolutionForm::plan(PlanSource source, size_t count, Work
 
 absl::Status ConvolutionForm::prepare() {
   const std::vector<PostOpInfo> &ops = task.call.postOps;
-  if (!staging.output.isStaged && fused == ops.size())
+  if (!staging.output.isStaged && choice.fused == ops.size())
     return absl::OkStatus();
-  finish = std::make_unique<PostOpWork>(task.handles.context, task.memory, ops, fused, task.geometry.outBox);
+  finish = std::make_unique<PostOpWork>(task.handles.context, task.memory, ops, choice.fused, task.geometry.outBox);
   return finish->prepare(task.memory.memory(task.call.output).type);
 }
 
@@ -213,7 +246,7 @@ absl::Status ConvolutionForm::bind(std::byte *scratchMemory, std::byte *packed) 
   addresses[outTensor] = target().view.data;
   for (size_t i = 0; i < operandTensors.size(); ++i)
     if (operandTensors[i] >= 0) {
-      absl::StatusOr<PostOpOperand> operand = operandOf(memory, task.call.postOps[i], geometry.outBox);
+      absl::StatusOr<PostOpOperand> operand = operandOf(memory, postOp(i), geometry.outBox);
       if (!operand.ok())
         return operand.status();
       addresses[operandTensors[i]] = const_cast<std::byte *>(operand->address);
@@ -245,7 +278,7 @@ absl::Status ConvolutionForm::issue(DeviceStream &stream, size_t plan) {
 }
 
 void ConvolutionForm::report(LibraryCallReport &report) const {
-  report.fused = static_cast<int64_t>(fused);
+  report.fused = static_cast<int64_t>(choice.fused);
   report.addStaged(staging.input.isStaged, "input");
   report.addStaged(staging.weights.isStaged, task.packOnce ? "weights, once" : "weights");
   report.addStaged(staging.output.isStaged, "output");

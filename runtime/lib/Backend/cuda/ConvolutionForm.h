@@ -31,10 +31,22 @@ struct ConvolutionTask {
   int spatial() const { return static_cast<int>(call.form.windows.size()); }
 };
 
+/// Where the operands of a convolution lie, and what the library does of its post-ops.
+struct ConvolutionChoice {
+  StagingMode mode;
+  size_t fused; ///< The first post-ops are the library's.
+  /// It adds the second post-op's tensor, then the first one's, which is a bias.
+  bool tensorFirst = false;
+
+  /// All choices for a convolution, the best first as far as that is known. Those come first that copy nothing, and
+  /// among them those with the most post-ops.
+  static std::vector<ConvolutionChoice> all(const ConvolutionTask &task);
+};
+
 class ConvolutionForm {
 public:
-  /// The first `fused` post-ops are the library's. `log` may be null.
-  ConvolutionForm(const ConvolutionTask &task, StagingMode mode, size_t fused, CandidateLog *log);
+  /// `log` may be null.
+  ConvolutionForm(const ConvolutionTask &task, ConvolutionChoice choice, CandidateLog *log);
 
   /// See `CudnnGraph::choosePlans`.
   absl::StatusOr<bool> plan(PlanSource source, size_t count, Workspace &workspace);
@@ -61,10 +73,14 @@ private:
   }
   const StagedOperand &target() const { return staging.isCut ? staging.full : staging.output; }
 
+  /// The library's post-op of that number.
+  const PostOpInfo &postOp(size_t number) const {
+    return task.call.postOps[choice.tensorFirst && number < 2 ? 1 - number : number];
+  }
+
   const ConvolutionTask &task;
-  size_t fused;
+  ConvolutionChoice choice;
   ConvolutionStaging staging;
-  StagingMode mode;
   CandidateLog *log;
   int64_t workspaceOffset = 0;
   std::unique_ptr<CudnnGraph> graph;

@@ -19,13 +19,12 @@ using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 
 void ConvolutionPart::addForms() {
-  for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed})
-    for (size_t fused = call.postOps.size() + 1; fused-- > 0;) {
-      auto form = std::make_unique<ConvolutionForm>(task, mode, fused, options.explain ? &log : nullptr);
-      // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
-      if (fused == 0 || !form->isCut())
-        forms.push_back(std::move(form));
-    }
+  for (ConvolutionChoice choice : ConvolutionChoice::all(task)) {
+    auto form = std::make_unique<ConvolutionForm>(task, choice, options.explain ? &log : nullptr);
+    // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
+    if (choice.fused == 0 || !form->isCut())
+      forms.push_back(std::move(form));
+  }
 }
 
 absl::StatusOr<bool> ConvolutionPart::plan() {

@@ -56,7 +56,7 @@ public:
   void report(LibraryCallReport &report) const override;
 
 private:
-  /// All ways to do it, the best first as far as that is known: without copies, with all post-ops in one.
+  /// All ways to do it.
   void addForms();
   /// Leaves the way that is used; false if there is none.
   absl::StatusOr<bool> plan();

@@ -1,0 +1,102 @@
+//===- ConvolutionFormsTest.cpp - Ways to do a convolution ----------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryCalls.h"
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using namespace dovetail::test;
+
+namespace {
+
+/// A bias, a residual and Relu, as at the end of a block of a ResNet. In f32 the library has code for these with the
+/// residual first. In the plan's order it compiles them at run time, to code that is slow.
+TEST_F(LibraryCalls, ResidualsComeBeforeBiases) {
+  addBiasAndResidual();
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_EQ(report.fused, 3);
+  EXPECT_EQ(linesOf(report)[1], "mode A, tensor before bias 41 [TILE_SIZE=10] [] direct 3 513 chosen");
+  std::get<ConvolutionCall>(plan.steps[convolution].action).postOps.pop_back();
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_EQ(report.fused, 2);
+}
+
+/// Each operand meets its own tensor of the graph.
+TEST_F(LibraryCalls, ResidualsBeforeBiasesGiveTheSame) {
+  addBiasAndResidual();
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  for (size_t i = 0; i < owned.size(); ++i)
+    for (int64_t j = 0; j < memory.buffers[i].bytes() / 4; ++j)
+      reinterpret_cast<float *>(owned[i].get())[j] = static_cast<float>((j * 7 + i * 5) % 13) - 6;
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  ASSERT_EQ(report.fused, 3);
+  auto values = [&](int64_t tensor) { return reinterpret_cast<float *>(owned[tensor].get()); };
+  const float *in = values(call.input), *weights = values(call.weights), *bias = values(call.postOps[0].tensor),
+              *residual = values(call.postOps[1].tensor), *out = values(call.output);
+  for (int row = 0; row < 8; ++row)
+    for (int column = 0; column < 8; ++column)
+      for (int channel = 0; channel < 8; ++channel) {
+        float sum = bias[channel] + residual[(row * 8 + column) * 8 + channel];
+        for (int tap = 0; tap < 9; ++tap) {
+          int y = row + tap / 3 - 1, x = column + tap % 3 - 1;
+          for (int c = 0; c < 4 && y >= 0 && y < 8 && x >= 0 && x < 8; ++c)
+            sum += in[(y * 8 + x) * 4 + c] * weights[(channel * 9 + tap) * 4 + c];
+        }
+        EXPECT_EQ(out[(row * 8 + column) * 8 + channel], std::max(sum, 0.0f)) << row << " " << column << " " << channel;
+      }
+}
+
+/// The library has no code for this chain in any order, and does a part of it.
+TEST_F(LibraryCalls, SlowChainsAreNotFused) {
+  addBiasAndResidual();
+  std::get<ConvolutionCall>(plan.steps[convolution].action).postOps[1].kind = PostOpKind::MulTensor;
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_EQ(report.fused, 1);
+  EXPECT_EQ(report.postOps, 3);
+}
+
+/// With tensor cores, code is made at run time that is fast.
+TEST_F(LibraryCalls, ChainsForTensorCoresStayAsTheyAre) {
+  addBiasAndResidual();
+  cudnnLog->tensorCores = true;
+  plan.math = MathMode::TF32;
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 40");
+  EXPECT_EQ(report.fused, 3);
+  EXPECT_EQ(report.candidates[0].source, "mode A");
+}
+
+TEST_F(LibraryCalls, SlowChainsOfTransposedConvolutionsAreNotFused) {
+  transpose();
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  call.postOps = {{PostOpKind::AddTensor, addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant)}};
+  allocate(ElementType::F32);
+  ASSERT_TRUE(run(convolution, {.explain = true}).ok());
+  EXPECT_EQ(report.implementation, "cudnn engine 41");
+  EXPECT_EQ(report.fused, 0);
+}
+
+/// Where the library has nothing else, code is compiled at run time. Then it does as much as possible.
+TEST_F(LibraryCalls, SlowChainsAreTheLastResort) {
+  addBiasAndResidual();
+  ::setenv("FAKE_CUDNN_REFUSES", "precompiled", 1);
+  absl::Status status = run(convolution, {.explain = true});
+  ::unsetenv("FAKE_CUDNN_REFUSES");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(report.implementation, "cudnn engine 44");
+  EXPECT_EQ(report.fused, 3);
+  std::vector<std::string> lines = linesOf(report);
+  EXPECT_THAT(lines, testing::Contains("fallback 44 [TILE_SIZE=40] [RUNTIME_COMPILATION] direct 3 -1 rejected: it is "
+                                       "compiled at run time and has no tensor cores: the last resort"));
+  EXPECT_EQ(lines.back(), "fallback, tensor before bias 44 [TILE_SIZE=40] [RUNTIME_COMPILATION] direct 3 516 chosen");
+}
+
+} // namespace
