@@ -53,6 +53,67 @@ TEST_F(LibraryCalls, ResidualsBeforeBiasesGiveTheSame) {
       }
 }
 
+/// The time of a form is that of the whole: copies, the library's call, and the post-ops that are left.
+TEST_F(LibraryCalls, MeasuringFindsHowManyPostOpsAreFused) {
+  addBiasAndResidual();
+  for (auto [launchTime, fused] : {std::pair{1.0f, 0}, {8.0f, 3}}) {
+    log->launchTime = launchTime;
+    // Plan 2 is the better one; each operation that is fused makes it slower.
+    cudnnLog->execute = [&](int plan) {
+      log->clock += static_cast<float>(2 * cudnnLog->operations + 2 - plan);
+      return true;
+    };
+    ASSERT_TRUE(run(convolution, {.autotune = true, .explain = true}).ok());
+    EXPECT_EQ(report.fused, fused);
+    EXPECT_EQ(report.implementation, "cudnn engine 42");
+    EXPECT_THAT(cudnnLog->executions, testing::ElementsAre(2));
+    int chosen = 0;
+    for (const CallCandidate &candidate : report.candidates)
+      if (candidate.status == CallCandidate::Status::Chosen) {
+        ++chosen;
+        EXPECT_EQ(candidate.fused, fused);
+        EXPECT_FLOAT_EQ(candidate.milliseconds.value_or(0), 2.0f * (fused + 1) + (fused == 3 ? 0 : launchTime));
+      }
+    EXPECT_EQ(chosen, 1);
+  }
+}
+
+/// Weights that one form takes as they are, and the other packed, are as the form that is chosen wants them.
+TEST_F(LibraryCalls, MeasuringFindsTheStaging) {
+  auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
+  // Row-major, so that a packed form copies all operands.
+  for (uint32_t tensor : {call.input, call.weights, call.output})
+    plan.buffers[plan.tensors[tensor].buffer].format.order = {0, 1, 2, 3};
+  allocate(ElementType::F32);
+  for (float launchTime : {8.0f, 0.0f}) {
+    for (size_t i = 0; i < owned.size(); ++i)
+      for (int64_t j = 0; j < memory.buffers[i].bytes() / 4; ++j)
+        reinterpret_cast<float *>(owned[i].get())[j] = static_cast<float>((j * 7 + i * 5) % 13) - 6;
+    log->launchTime = launchTime;
+    int executions = 0;
+    // The first form has two plans that fit.
+    cudnnLog->execute = [&](int) {
+      log->clock += ++executions > 12 ? 1 : 2;
+      return true;
+    };
+    ASSERT_TRUE(run(convolution, {.autotune = true, .explain = true}).ok());
+    EXPECT_EQ(report.staged.size(), launchTime > 0 ? 0u : 3u) << absl::StrJoin(report.staged, " ");
+    auto values = [&](uint32_t tensor) { return reinterpret_cast<float *>(owned[tensor].get()); };
+    const float *in = values(call.input), *weights = values(call.weights), *out = values(call.output);
+    for (int channel = 0; channel < 8; ++channel)
+      for (int row = 0; row < 8; ++row)
+        for (int column = 0; column < 8; ++column) {
+          float sum = 0;
+          for (int tap = 0; tap < 9; ++tap) {
+            int y = row + tap / 3 - 1, x = column + tap % 3 - 1;
+            for (int c = 0; c < 4 && y >= 0 && y < 8 && x >= 0 && x < 8; ++c)
+              sum += in[(c * 8 + y) * 8 + x] * weights[(channel * 4 + c) * 9 + tap];
+          }
+          EXPECT_EQ(out[(channel * 8 + row) * 8 + column], sum) << channel << " " << row << " " << column;
+        }
+  }
+}
+
 /// The library has no code for this chain in any order, and does a part of it.
 TEST_F(LibraryCalls, SlowChainsAreNotFused) {
   addBiasAndResidual();

@@ -38,7 +38,7 @@ protected:
     log->copies = 0;
     log->failure = log->lateFailure = CUDA_SUCCESS;
     log->owner = 0;
-    log->clock = 0;
+    log->clock = log->launchTime = 0;
     auto opened = runtime::cuda::Context::of(0);
     ASSERT_TRUE(opened.ok()) << opened.status();
     context = *opened;

@@ -312,6 +312,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   {
     std::lock_guard lock(logMutex);
     theLog.executions.push_back(config->plan);
+    theLog.operations = graph->list<Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS).size();
   }
   // Tensor cores have no products of f32; those of 16 bits are exact.
   bool isHalf = isOfHalves(*graph);

@@ -147,6 +147,7 @@ bool reachesJobs(int device, const std::vector<int64_t> &numbers) {
 
 void launch(const std::string &name, unsigned blocks, unsigned threads, std::vector<int64_t> numbers) {
   ++theLog.launches;
+  theLog.clock += theLog.launchTime;
   int64_t count = static_cast<int64_t>(blocks) * threads;
   // From the last to the first: the order must not matter.
   for (int64_t index = count; index-- > 0;) {

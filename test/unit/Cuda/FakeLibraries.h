@@ -25,6 +25,7 @@ struct FakeCudnnLog {
   bool tensorCores = false;         ///< Whether plan 0 gives right results for f32.
   std::vector<int64_t> workspaces;  ///< What the plans need, if not what is said above.
   std::vector<int> executions;      ///< The plans that were executed.
+  size_t operations = 0;            ///< Of the graph that is executed.
   std::function<bool(int)> execute; ///< If not null, called with the plan; false: it fails.
 };
 

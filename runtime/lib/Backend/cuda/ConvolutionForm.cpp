@@ -43,10 +43,11 @@ std::vector<ConvolutionChoice> ConvolutionChoice::all(const ConvolutionTask &tas
   std::vector<ConvolutionChoice> choices;
   for (StagingMode mode : {StagingMode::Direct, StagingMode::Packed})
     for (size_t fused = task.call.postOps.size() + 1; fused-- > 0;) {
-      bool hasTwo = isStrict && addsTensorToBias(task, fused);
-      if (hasTwo)
-        choices.push_back({mode, fused, /*tensorFirst=*/true});
       choices.push_back({mode, fused});
+      if (!addsTensorToBias(task, fused))
+        continue;
+      choices.back().tensorFirst = isStrict;
+      choices.push_back({mode, fused, !isStrict});
     }
   return choices;
 }
@@ -142,6 +143,16 @@ bool ConvolutionForm::addPostOp(const PostOpInfo &op, int input, int output) {
   graph->addPointwise(pointwise, input, operandTensor, output);
   operandTensors.push_back(operandTensor);
   return true;
+}
+
+bool ConvolutionForm::isLike(const ConvolutionForm &other) const {
+  auto isSame = [](const StagedOperand &a, const StagedOperand &b) {
+    return a.isStaged == b.isStaged && a.alignment == b.alignment && a.view.box == b.view.box &&
+           a.view.strides == b.view.strides;
+  };
+  return choice.fused == other.choice.fused && choice.tensorFirst == other.choice.tensorFirst &&
+         staging.isCut == other.staging.isCut && isSame(staging.input, other.staging.input) &&
+         isSame(staging.weights, other.staging.weights) && isSame(staging.output, other.staging.output);
 }
 
 absl::Status ConvolutionForm::describe() {

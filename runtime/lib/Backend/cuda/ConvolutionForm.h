@@ -63,6 +63,8 @@ public:
   CallCandidate &candidate(size_t plan) const { return graph->candidate(plan); }
   int64_t packedBytes() const { return staging.packedBytes; }
   bool isCut() const { return staging.isCut; }
+  /// Whether it is the same as another one.
+  bool isLike(const ConvolutionForm &other) const;
 
 private:
   absl::Status describe();

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -22,26 +23,29 @@ void ConvolutionPart::addForms() {
   for (ConvolutionChoice choice : ConvolutionChoice::all(task)) {
     auto form = std::make_unique<ConvolutionForm>(task, choice, options.explain ? &log : nullptr);
     // What is cut out of a full result has its post-ops afterwards, as its surroundings need them, too.
-    if (choice.fused == 0 || !form->isCut())
+    bool isNew = std::none_of(forms.begin(), forms.end(), [&](const auto &other) { return form->isLike(*other); });
+    if (isNew && (choice.fused == 0 || !form->isCut()))
       forms.push_back(std::move(form));
   }
 }
 
 absl::StatusOr<bool> ConvolutionPart::plan() {
-  size_t count = options.autotune && !options.inPrologue ? tunedWays : 1;
-  for (PlanSource source : {PlanSource::Recommended, PlanSource::Fallback, PlanSource::LastResort})
+  bool measures = options.autotune && !options.inPrologue;
+  for (PlanSource source : {PlanSource::Recommended, PlanSource::Fallback, PlanSource::LastResort}) {
     for (std::unique_ptr<ConvolutionForm> &form : forms) {
-      absl::StatusOr<bool> found = form->plan(source, count, workspace);
-      if (!found.ok())
+      size_t count = !measures ? 1 : ways.empty() ? tunedWays : tunedWaysOfOthers;
+      if (absl::StatusOr<bool> found = form->plan(source, count, workspace); !found.ok())
         return found;
-      if (!*found)
-        continue;
-      std::unique_ptr<ConvolutionForm> chosen = std::move(form);
-      forms.clear();
-      forms.push_back(std::move(chosen));
-      return true;
+      for (size_t plan = 0; plan < form->planCount(); ++plan)
+        ways.push_back({form.get(), plan});
+      if (!measures && !ways.empty())
+        break;
     }
-  return false;
+    if (!ways.empty())
+      break;
+  }
+  std::erase_if(forms, [](const std::unique_ptr<ConvolutionForm> &form) { return form->planCount() == 0; });
+  return !ways.empty();
 }
 
 absl::Status ConvolutionPart::prepare() {
@@ -63,8 +67,11 @@ absl::Status ConvolutionPart::prepare() {
   absl::StatusOr<bool> found = plan();
   if (!found.ok())
     return found.status();
+  for (const std::unique_ptr<ConvolutionForm> &form : forms)
+    if (absl::Status status = form->prepare(); !status.ok())
+      return status;
   if (*found)
-    return forms.front()->prepare();
+    return absl::OkStatus();
   if (workspace.refused)
     return workspace.tooSmall(absl::StrCat("cuDNN ", handles.cudnnApi().version, " on ", handles.context->label()));
   return absl::UnimplementedError(
@@ -89,28 +96,38 @@ absl::Status ConvolutionPart::bind(std::byte *scratchMemory, std::byte *&packed)
 }
 
 absl::Status ConvolutionPart::tune(DeviceStream &stream) {
-  absl::StatusOr<FastestWay> fastest = findFastest(*handles.context, stream, forms.front()->planCount(),
-                                                   [&](size_t way) { return forms.front()->issue(stream, way); });
+  const ConvolutionForm *packed = nullptr;
+  absl::StatusOr<FastestWay> fastest =
+      findFastest(*handles.context, stream, ways.size(), [&](size_t number) -> absl::Status {
+        const Way &way = ways[number];
+        // Forms share the memory for weights. This is in the run that does not count.
+        if (std::exchange(packed, way.form) != way.form)
+          if (absl::Status status = way.form->pack(stream); !status.ok())
+            return status;
+        return way.form->issue(stream, way.plan);
+      });
   if (!fastest.ok())
     return fastest.status();
-  best = fastest->number;
   std::vector<CallCandidate *> measured;
-  for (size_t way = 0; options.explain && way < forms.front()->planCount(); ++way)
-    measured.push_back(&forms.front()->candidate(way));
+  for (size_t number = 0; options.explain && number < ways.size(); ++number)
+    measured.push_back(&ways[number].form->candidate(ways[number].plan));
   noteTimes(*fastest, measured);
+  ways = {ways[fastest->number]};
+  std::erase_if(forms, [&](const std::unique_ptr<ConvolutionForm> &form) { return form.get() != ways[0].form; });
   return absl::OkStatus();
 }
 
 absl::Status ConvolutionPart::pack(DeviceStream &stream) {
   if (zeros)
     return absl::OkStatus();
-  if (absl::Status status = forms.front()->pack(stream); !status.ok())
-    return status;
-  return forms.front()->planCount() > 1 ? tune(stream) : absl::OkStatus();
+  if (ways.size() > 1)
+    if (absl::Status status = tune(stream); !status.ok())
+      return status;
+  return ways[0].form->pack(stream);
 }
 
 absl::Status ConvolutionPart::issue(DeviceStream &stream) {
-  return zeros ? zeros->issue(stream) : forms.front()->issue(stream, best);
+  return zeros ? zeros->issue(stream) : ways[0].form->issue(stream, ways[0].plan);
 }
 
 void ConvolutionPart::report(LibraryCallReport &report) const {
@@ -118,9 +135,9 @@ void ConvolutionPart::report(LibraryCallReport &report) const {
   if (zeros)
     return;
   // Parts differ in their shapes, and then perhaps in their engines.
-  std::string own = forms.front()->implementation(best);
+  std::string own = ways[0].form->implementation(ways[0].plan);
   if (!absl::StrContains(report.implementation, own))
     absl::StrAppend(&report.implementation, report.implementation.empty() ? "" : ", ", own);
   log.addTo(report);
-  forms.front()->report(report);
+  ways[0].form->report(report);
 }

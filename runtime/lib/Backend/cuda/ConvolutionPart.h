@@ -56,11 +56,15 @@ public:
   void report(LibraryCallReport &report) const override;
 
 private:
-  /// All ways to do it.
+  struct Way {
+    ConvolutionForm *form;
+    size_t plan;
+  };
+
   void addForms();
-  /// Leaves the way that is used; false if there is none.
+  /// Finds ways, and leaves their forms; false if there are none.
   absl::StatusOr<bool> plan();
-  /// Runs each plan, and from then on uses the fastest.
+  /// Runs each way as a whole, and leaves the fastest.
   absl::Status tune(DeviceStream &stream);
 
   LibraryHandles &handles;
@@ -72,7 +76,7 @@ private:
   ConvolutionTask task;
   CandidateLog log;
   std::vector<std::unique_ptr<ConvolutionForm>> forms; ///< None if there is nothing to sum.
-  size_t best = 0;                                     ///< The plan that is used.
+  std::vector<Way> ways;                               ///< The first is used.
   std::unique_ptr<PostOpWork> zeros;                   ///< Post-ops on zeros, if there is nothing to sum.
 };
 

@@ -24,8 +24,8 @@
 
 namespace dovetail::runtime::cuda {
 
-/// Plans or algorithms to measure for a call.
-inline constexpr size_t tunedWays = 8;
+/// Plans or algorithms to measure for a call: of the form that is best without measuring, and of each other form.
+inline constexpr size_t tunedWays = 8, tunedWaysOfOthers = 2;
 
 /// The best of several ways to do the same.
 struct FastestWay {
