@@ -9,7 +9,6 @@
 #include "ConvolutionPart.h"
 #include "Tuning.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -134,10 +133,7 @@ void ConvolutionPart::report(LibraryCallReport &report) const {
   report.postOps = static_cast<int64_t>(call.postOps.size());
   if (zeros)
     return;
-  // Parts differ in their shapes, and then perhaps in their engines.
-  std::string own = ways[0].form->implementation(ways[0].plan);
-  if (!absl::StrContains(report.implementation, own))
-    absl::StrAppend(&report.implementation, report.implementation.empty() ? "" : ", ", own);
+  addImplementation(report, ways[0].form->implementation(ways[0].plan));
   log.addTo(report);
   ways[0].form->report(report);
 }
