@@ -175,6 +175,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     results[*found].algo.data[0] = i;
     results[*found].state = CUBLAS_STATUS_SUCCESS;
     results[*found].workspaceSize = workspace;
+    bool isPlain = of(operation)->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+    results[*found].wavesCount = isPlain ? theLog.plainWaves : theLog.fusedWaves;
     ++*found;
   }
   return CUBLAS_STATUS_SUCCESS;

@@ -34,8 +34,9 @@ struct FakeCublasLtLog {
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F; ///< Of the last product that was asked about.
   uint64_t mostWorkspace = 0;                       ///< What the last question allows it to use.
   std::vector<uint64_t> workspaces;                 ///< What the algorithms need, if not about 1000 bytes.
-  std::vector<int> executions;                      ///< The algorithms that were executed.
-  std::function<bool(int)> execute;                 ///< If not null, called with the algorithm; false: it fails.
+  float plainWaves = 1, fusedWaves = 1; ///< How often blocks fill the device, without an epilogue and with one.
+  std::vector<int> executions;          ///< The algorithms that were executed.
+  std::function<bool(int)> execute;     ///< If not null, called with the algorithm; false: it fails.
 };
 
 /// `fakeCudnnLog` and `fakeCublasLtLog` in the libraries.

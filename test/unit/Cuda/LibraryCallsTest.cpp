@@ -29,8 +29,8 @@ TEST_F(LibraryCalls, ReportsNameAllEngines) {
                   "mode A 43 [TILE_SIZE=30] [] direct 0 -1 untried"));
   ASSERT_TRUE(run(product, {.explain = true}).ok());
   EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
-  std::string rest = "STAGES_ID=0,SPLITK_NUM=0,REDUCTION_SCHEME=0,CTA_SWIZZLING=0,CUSTOM_OPTION=0,INNER_SHAPE_ID=0,"
-                     "CLUSTER_SHAPE_ID=0] [FMA] direct 0 ";
+  std::string rest = "STAGES_ID=0,SPLITK_NUM=0,REDUCTION_SCHEME=0,CTA_SWIZZLING=0,CUSTOM_OPTION=0,WAVES_PERCENT=100,"
+                     "INNER_SHAPE_ID=0,CLUSTER_SHAPE_ID=0] [FMA] direct 0 ";
   EXPECT_THAT(linesOf(report), ElementsAre("heuristic 60 [TILE_ID=0," + rest + "1000 chosen",
                                            "heuristic 61 [TILE_ID=1," + rest + "1001 untried",
                                            "heuristic 62 [TILE_ID=2," + rest + "1002 untried"));
@@ -185,6 +185,19 @@ TEST_F(LibraryCalls, ConvolutionsWithoutWindowsAreProducts) {
   ::unsetenv("FAKE_CUBLASLT_REFUSES");
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(report.implementation, "cudnn engine 41");
+}
+
+/// Post-ops have a launch of their own where the product then fills much more of the device, and too little with them.
+TEST_F(LibraryCalls, StarvedProductsLeavePostOpsToTheRuntime) {
+  auto &call = std::get<MatMulCall>(plan.steps[product].action);
+  call.postOps = {{PostOpKind::Relu}};
+  for (auto [plain, fused, expected] : {std::tuple{0.3f, 0.1f, 0}, {0.3f, 0.2f, 1}, {3.0f, 0.6f, 1}, {0.0f, 0.0f, 1}}) {
+    blasLog->plainWaves = plain;
+    blasLog->fusedWaves = fused;
+    ASSERT_TRUE(run(product, {.explain = true}).ok());
+    EXPECT_EQ(report.fused, expected) << plain << " " << fused;
+    EXPECT_EQ(report.postOps, 1);
+  }
 }
 
 /// So are the taps of transposed convolutions whose windows lie side by side; weights are packed tap by tap.

@@ -122,7 +122,7 @@ absl::StatusOr<bool> MatMulStep::planCall(size_t fused, MatrixProduct product) {
 absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
   log.layout = mode;
   const Box &outBox = geometry.outBox, &aBox = geometry.aBox;
-  for (size_t fused = call.postOps.size();; --fused) {
+  auto planFused = [&](size_t fused) -> absl::StatusOr<std::optional<float>> {
     staging.emplace(memory, call, geometry, mode, fused);
     MatrixProduct product;
     product.type = staging->output.view.type;
@@ -134,16 +134,18 @@ absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
     product.c = product.d = staging->layoutOut;
     absl::StatusOr<bool> found = planCall(fused, product);
     if (!found.ok())
-      return found;
-    if (*found) {
-      workspaceOffset = staging->scratch.add(allowed.most);
-      if (staging->output.isStaged || fused < call.postOps.size())
-        finish = std::make_unique<PostOpWork>(handles->context, memory, call.postOps, fused, outBox);
-      return true;
-    }
-    if (fused == 0)
-      return false;
-  }
+      return found.status();
+    return *found ? std::optional(matrixCall->waves()) : std::nullopt;
+  };
+  absl::StatusOr<std::optional<size_t>> fused = chooseFused(call.postOps.size(), planFused);
+  if (!fused.ok())
+    return fused.status();
+  if (!*fused)
+    return false;
+  workspaceOffset = staging->scratch.add(allowed.most);
+  if (staging->output.isStaged || **fused < call.postOps.size())
+    finish = std::make_unique<PostOpWork>(handles->context, memory, call.postOps, **fused, outBox);
+  return true;
 }
 
 absl::Status MatMulStep::prepare() {

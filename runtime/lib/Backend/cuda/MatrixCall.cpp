@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -160,7 +161,7 @@ absl::StatusOr<std::vector<MatrixCall::Algorithm>> MatrixCall::ask(size_t count,
   std::vector<Algorithm> algorithms;
   for (int i = 0; i < found; ++i)
     if (results[i].state == CUBLAS_STATUS_SUCCESS)
-      algorithms.push_back({results[i].algo, results[i].workspaceSize});
+      algorithms.push_back({results[i].algo, results[i].workspaceSize, results[i].wavesCount});
   return algorithms;
 }
 
@@ -186,6 +187,7 @@ CallCandidate MatrixCall::describe(const Algorithm &algorithm) const {
                             {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, "CUSTOM_OPTION"}})
     if (setting = 0; get(name, setting))
       candidate.knobs.emplace_back(text, setting);
+  candidate.knobs.emplace_back("WAVES_PERCENT", std::lround(100 * algorithm.waves));
   uint16_t shape = 0;
   for (auto [name, text] : {std::pair(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, "INNER_SHAPE_ID"),
                             {CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, "CLUSTER_SHAPE_ID"}})

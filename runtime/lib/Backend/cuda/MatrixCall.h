@@ -48,6 +48,8 @@ public:
   /// none; then `workspace` is told what the best one needs.
   absl::StatusOr<bool> choose(MathMode mode, size_t count, Workspace &workspace);
   size_t algorithmCount() const { return algorithms.size(); }
+  /// How many times the blocks of the best algorithm fill the device, as the library says.
+  float waves() const { return algorithms.empty() ? 0 : algorithms.front().waves; }
   absl::Status setBias(const void *bias);
   absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d,
                      void *workspaceMemory) const {
@@ -62,6 +64,7 @@ private:
   struct Algorithm {
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
+    float waves;
   };
 
   absl::Status issue(DeviceStream &stream, const void *a, const void *b, const void *c, void *d, void *workspaceMemory,

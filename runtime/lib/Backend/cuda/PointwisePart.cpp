@@ -115,20 +115,22 @@ absl::StatusOr<bool> PointwisePart::planProducts(size_t fused) {
 
 absl::StatusOr<bool> PointwisePart::plan(StagingMode mode) {
   log.layout = mode;
-  for (size_t fused = call.postOps.size();; --fused) {
+  auto planFused = [&](size_t fused) -> absl::StatusOr<std::optional<float>> {
     staging.emplace(memory, call, geometry, packOnce, mode, fused);
     absl::StatusOr<bool> found = planProducts(fused);
     if (!found.ok())
-      return found;
-    if (*found) {
-      workspaceOffset = staging->scratch.add(allowed.most);
-      if (staging->output.isStaged || fused < call.postOps.size())
-        finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, fused, geometry.outBox);
-      return true;
-    }
-    if (fused == 0)
-      return false;
-  }
+      return found.status();
+    return *found ? std::optional(products.front().call->waves()) : std::nullopt;
+  };
+  absl::StatusOr<std::optional<size_t>> fused = chooseFused(call.postOps.size(), planFused);
+  if (!fused.ok())
+    return fused.status();
+  if (!*fused)
+    return false;
+  workspaceOffset = staging->scratch.add(allowed.most);
+  if (staging->output.isStaged || **fused < call.postOps.size())
+    finish = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, **fused, geometry.outBox);
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<PointwisePart>> PointwisePart::create(LibraryHandles &handles, const RankMemory &memory,

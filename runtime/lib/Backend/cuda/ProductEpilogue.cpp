@@ -17,6 +17,33 @@ using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using layout::Box;
 
+/// Below this much of a device, more blocks are worth a launch of their own for post-ops if they are so many times
+/// more.
+static constexpr float starved = 0.5, worthALaunch = 2;
+
+absl::StatusOr<std::optional<size_t>>
+dovetail::runtime::cuda::chooseFused(size_t count,
+                                     absl::FunctionRef<absl::StatusOr<std::optional<float>>(size_t)> plan) {
+  for (size_t fused = count;; --fused) {
+    absl::StatusOr<std::optional<float>> waves = plan(fused);
+    if (!waves.ok())
+      return waves.status();
+    if (*waves && (fused == 0 || **waves >= starved))
+      return fused;
+    if (*waves) {
+      absl::StatusOr<std::optional<float>> plain = plan(0);
+      if (!plain.ok())
+        return plain.status();
+      if (*plain && **plain > worthALaunch * **waves)
+        return 0;
+      plain = plan(fused);
+      return plain.ok() ? absl::StatusOr<std::optional<size_t>>(fused) : plain.status();
+    }
+    if (fused == 0)
+      return std::nullopt;
+  }
+}
+
 absl::StatusOr<bool> ProductEpilogue::plan(const RankMemory &memory, const std::vector<PostOpInfo> &ops, size_t fused,
                                            const Box &outBox, int columnDim, MatrixProduct &product) {
   *this = {};

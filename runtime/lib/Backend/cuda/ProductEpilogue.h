@@ -16,7 +16,16 @@
 #include "MatrixCall.h"
 #include "PostOpWork.h"
 
+#include "absl/functional/function_ref.h"
+
 namespace dovetail::runtime::cuda {
+
+/// How many of `count` post-ops a product has: as many as the library takes, or none. Without most of them it also
+/// divides sums among blocks of threads. On an H100, in f32, 196 x 1024 x 256 takes 25 us with a bias and 10 without.
+/// `plan` plans the product with some post-ops, and returns how many times its blocks fill the device; nothing if the
+/// library does not take it. The last plan is the chosen one. Nothing if there is no way.
+absl::StatusOr<std::optional<size_t>> chooseFused(size_t count,
+                                                  absl::FunctionRef<absl::StatusOr<std::optional<float>>(size_t)> plan);
 
 /// The first post-ops of a product: a bias, a matrix that is added, and an activation behind both.
 class ProductEpilogue {
