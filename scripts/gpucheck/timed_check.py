@@ -137,8 +137,8 @@ class TimedCheck(Check):
         ends with the reply.
         """
         key = {"probe.run": "", "profiler.trace": "profiler", "profiler.load": "profiler"}.get(do, "torch")
-        if not environment:
-            self._wait_for(key, seconds)
+        if not environment and not self._is_loaded(key, seconds):
+            return {"status": "late", "message": f"the process is still being loaded after {seconds:.0f} s"}
         with_torch = "1" if key else ""
         if environment or key not in self._probes:
             variables = FOR_PEERS | {WITH_TORCH: with_torch} | (environment or {})
@@ -188,15 +188,13 @@ class TimedCheck(Check):
             for thread in self._warming.values():
                 thread.start()
 
-    def _wait_for(self, key, seconds):
-        """Until nobody else asks the process any more, which answers one request at a time."""
+    def _is_loaded(self, key, seconds):
+        """Waits until `warm_up` does not ask the process any more, which answers one request at a time."""
         thread = self._warming.get(key)
-        if thread and thread is not threading.current_thread():
-            thread.join(min(seconds, self.clock.part_left()))
-            if not thread.is_alive():
-                del self._warming[key]
-            elif key in self._probes:
-                self._probes.pop(key).kill()
+        if not thread or thread is threading.current_thread():
+            return True
+        thread.join(min(seconds, self.clock.part_left()))
+        return not thread.is_alive()
 
     def wait_for_warm_up(self, seconds=WARM_UP_SECONDS + 5):
         if thread := self._warming.get("torch"):

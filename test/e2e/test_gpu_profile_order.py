@@ -229,6 +229,10 @@ def test_process_that_is_being_started(tmp_path, monkeypatch):
     assert check.versions["status"] == "ok" and asked.count("ceilings.versions") == 2
     asked.clear()
     check.warm_up("CT")
+    # It goes on loading where there is no time to wait.
+    check.clock.limit(0.1)
+    assert check.ask("timed_peers.start")["status"] == "late" and asked == ["ceilings.versions"]
+    check.clock.limit(60)
     check.ask("timed_peers.start")
     assert asked == ["ceilings.versions"] * 2 + ["timed_peers.start"] * 2
 
