@@ -4,23 +4,27 @@
 from .joining import join, shares
 from .measurements import BenchError
 from .profiler import FAILURES, digest_cudnn, joined_replay, ncu
+from .rules import OWN
 from .shares import share_of_ceiling
 
-VARIANT = "f32"
+#: Variants of programs, in their order.
+VARIANTS = ("f32", OWN)
 
 
 def engines(check):
-    jobs = [entry for entry in check.entries("model") if check.program(entry, VARIANT)]
-    for number, entry in enumerate(check.each(jobs, lambda entry: entry["name"], least=5)):
-        row = {"name": entry["name"], "variant": VARIANT}
+    found = [(entry, check.program(entry, v)) for v in VARIANTS for entry in check.entries("model")]
+    jobs = [(entry, program) for entry, program in found if program]
+    name = lambda job: f"{job[0]['name']} {job[1]['variant']}"
+    for number, (entry, program) in enumerate(check.each(jobs, name, least=5)):
+        row = {"name": entry["name"], "variant": program["variant"]}
         try:
-            details = check.bench(entry, check.program(entry, VARIANT), check.iterations(10))
+            details = check.bench(entry, program, check.iterations(10))
             row |= _of_bench(details)
-            check.add(row | _engines(check, entry, details))
+            check.add(row | _engines(check, entry, program, details))
         except BenchError as error:
             check.add(row | {"status": error.status, "message": str(error)})
         if number == 0 and check.on_gpu and not check.smoke:
-            _log_of_cudnn(check, entry)
+            _log_of_cudnn(check, entry, program)
 
 
 def _of_bench(details):
@@ -29,8 +33,7 @@ def _of_bench(details):
             "implementations": details.get("implementations", []), "memory": details.get("memory")}  # fmt: skip
 
 
-def _engines(check, entry, details):
-    program = check.program(entry, VARIANT)
+def _engines(check, entry, program, details):
     steps = details.get("steps_nodes")
     if not check.on_gpu:
         return _by_steps(check, entry, program, details, "the profiler needs a GPU")
@@ -96,12 +99,12 @@ def _row(check, entry, details, found):
     }  # fmt: skip
 
 
-def _log_of_cudnn(check, entry):
+def _log_of_cudnn(check, entry, program):
     """Digests what cuDNN says of itself while a program starts; the log itself stays in the log of all."""
     file = check.package.restored / "cudnn.log"
     environment = {"CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": str(file)}
     try:
-        check.bench(entry, check.program(entry, VARIANT), 1, **environment)
+        check.bench(entry, program, 1, **environment)
     except BenchError as error:
         check.add({"name": entry["name"], "variant": "log of cuDNN", "status": error.status, "message": str(error)})
         return

@@ -6,10 +6,11 @@ from .measurements import BenchError
 from .own_kernels import device_time
 from .probe import torch_on_gpu
 from .profiler import traced
+from .rules import OWN
 from .shares import ceiling_kind, share_of_ceiling, work_of
 
-#: Variants of programs in the order of part B. Part T starts some with algorithms measured, which takes longer.
-MODES = ("f32", "tf32", "f16")
+#: Variants of programs in the order of part B; one without a library starts at once. Part T starts some with algorithms measured, which takes longer.
+MODES = ("f32", OWN, "tf32", "f16")
 TUNED = ("f32", "tf32")
 #: How PyTorch runs one layer: (layout, deterministic).
 LAYERS = (("NHWC", False), ("NCHW", False), ("NCHW", True), ("NHWC", True))
@@ -47,7 +48,7 @@ def _models(check, variants, autotune):
 
 def _alone(check, entry, program):
     """What `TimedCheck.measure` replies. A program that peers are compared with starts once: there, where they are."""
-    if check.on_gpu and entry.get("graph"):
+    if check.on_gpu and entry.get("graph") and program["libraries"]:
         count = {"repetitions": check.iterations(50), "warm_up": check.iterations(10)}
         reply = check.ask("timed_peers.alone", 60, entry=entry, program=program, autotune=False, **count)
         if reply["status"] != "absent":
@@ -78,7 +79,7 @@ def _candidates(check):
     """What the libraries were asked and what was chosen, with the time that is left: starting up takes seconds."""
     if check.smoke or not check.on_gpu:
         return
-    modes = [(v, autotune) for v in MODES for autotune in (False, True) if v in TUNED or not autotune]
+    modes = [(v, autotune) for v in MODES for autotune in (False, True) if v != OWN and (v in TUNED or not autotune)]
     jobs = [
         (entry, variant, autotune)
         for variant, autotune in modes

@@ -11,12 +11,12 @@ from .journal import SCHEMA, titled
 from .losses import losses
 from .report import CLOCK_REASONS, FOR_CPUS
 from .report import number as _number
-from .rules import all_peer_cells, decide, lines, of_modes, timed
+from .rules import OWN, all_peer_cells, decide, lines, of_modes, timed
 
 MOST_FAULTS, MOST_SKIPPED = 12, 4
 #: Characters of a line, as documents have them.
 WIDTH = 100
-_MODES = ("f32", "f32 autotuned", "tf32", "tf32 autotuned", "f16")
+_MODES = ("f32", "f32 autotuned", OWN, "tf32", "tf32 autotuned", "f16")
 
 
 def read(path):

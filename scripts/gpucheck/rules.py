@@ -4,6 +4,8 @@
 from .journal import titled
 
 HOLDS, DOES_NOT, UNDECIDED = "holds", "does not", "undecided"
+#: The variant of a program that calls no library.
+OWN = "f32-no-libraries"
 #: Why a measurement that is there has no time, by its status.
 _REASONS = {"unfinished": "late", "skipped": "skipped", "refused": "skipped"}
 #: The models that consist of convolutions.
@@ -144,6 +146,23 @@ def near_peers(result, math, modes):
     return unknown[0] if unknown else (HOLDS, ", ".join(said))
 
 
+def own_kernels(result):
+    """R6."""
+    ratios, missing = {}, []
+    for part, name in (("B", "resnet50"), ("B", "unet512"), ("C", "unet-1024")):
+        own, library = (timed(lines(result, part, name=name, variant=v)) for v in (OWN, "f32"))
+        if own and library:
+            ratios[name] = own[0]["ms"] / library[0]["ms"]
+        else:
+            found = lines(result, part, name=name, variant=OWN) + lines(result, part, name=name, variant="f32")
+            missing.append(undecided(result, part, found, f"{name} not measured"))
+    said = ", ".join(f"{name} {ratio:.2f} ×" for name, ratio in ratios.items())
+    if missing and all(ratio < 1 for ratio in ratios.values()):
+        verdict, reason = missing[0]
+        return verdict, f"{reason}{'; ' if said else ''}{said}"
+    return _verdict(all(ratio < 1 for ratio in ratios.values()), said)
+
+
 #: (name, question, function, what follows if it holds, and if not).
 RULES = (
     ("R1", f"A 3×3 convolution of 512 channels at 7×7 is {FASTER} times as fast in NCHW, deterministic, as in NHWC",
@@ -158,6 +177,8 @@ RULES = (
     ("R5", f"The fastest f32 of ours is at most {NEAR} times as slow as the best f32 peer",
      lambda result: near_peers(result, "f32", ("f32", "f32 autotuned")),
      "f32 needs no work before other modes", "f32 convolutions come first"),
+    ("R6", "Our own kernels take less time in f32 than the libraries, in each model of convolutions",
+     own_kernels, "our own kernels by default in f32", "a choice for each convolution"),
 )  # fmt: skip
 
 

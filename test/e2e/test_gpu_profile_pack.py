@@ -134,8 +134,11 @@ def test_contents():
             assert 2 * 4 * timed.more.get("score_elements", 0) < most
         by_name = {timed.name: timed for timed in found}
         usual = ["f32", "tf32", "f16"] if target == "cuda" else ["f32", "f16"]
-        for name in ("resnet50", "unet512", "swin", "unet-1024", "unet-4096", "layer"):
+        for name in ("swin", "unet-2048", "unet-4096", "layer"):
             assert [way.name for way in by_name[name].ways] == usual
+        # The same without a library.
+        for name in ("resnet50", "unet512", "unet-1024"):
+            assert [way.name for way in by_name[name].ways] == [*usual, "f32-no-libraries"]
 
 
 def test_operators_in_turns():

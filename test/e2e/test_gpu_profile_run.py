@@ -61,7 +61,10 @@ def test_programs_for_cpus(for_cpu, tmp_path):
     for part, name in names.items():
         (line,) = lines_of(result, part, name=name, variant="f32")
         assert line["status"] == "ok" and line["ms"] > 0 and line["error"] < 1e-4, (part, name)
-    (engines,) = lines_of(result, "A", name="resnet50")
+    for part in "AB":
+        (own,) = lines_of(result, part, name="resnet50", variant="f32-no-libraries")
+        assert own["status"] == "ok" and own["ms"] > 0
+    (engines,) = lines_of(result, "A", name="resnet50", variant="f32")
     assert engines["joined"] == "by steps" and [step["kind"] for step in engines["steps"]] == ["convolution"] * 2
     assert all(step["us"] > 0 and step["implementation"] for step in engines["steps"])
     # What needs PyTorch or a GPU says so.
@@ -205,7 +208,7 @@ def test_program_that_hangs(changed, tmp_path):
     assert time.monotonic() - start < 90 and process.returncode == 0, process.stdout
     # What was not reached at first has the time that is left.
     found = {line["name"]: line["status"] for line in lines_of(result, "A")}
-    assert found == {"resnet50": "ok", "unet512": "unfinished", "swin": "ok"} and len(lines_of(result, "A")) == 3
+    assert found == {"resnet50": "ok", "unet512": "unfinished", "swin": "ok"} and len(lines_of(result, "A")) == 4
     assert statuses(result)["A"] == "incomplete" and statuses(result)["F"] == "ok"
     assert not _sleepers()
 

@@ -171,6 +171,25 @@ def test_near_peers(rule, program, make, parts, verdict, reason):
     assert found[0] == verdict and reason in found[1]
 
 
+@pytest.mark.parametrize(
+    ("ms", "parts", "verdict", "reason"),
+    [
+        ((0.9, 0.5, 0.8), {}, "holds", "resnet50 0.90 ×, unet512 0.50 ×, unet-1024 0.80 ×"),
+        ((0.9, 1.5, 0.8), {}, "does not", "unet512 1.50 ×"),
+        # One that is slower suffices.
+        ((None, 1.5, 0.8), {}, "does not", "unet512 1.50 ×"),
+        ((0.9, 0.5, None), {"C": "incomplete"}, "undecided", "part C late (unet-1024 not measured); resnet50 0.90"),
+        ((None, None, None), {"B": "failed"}, "undecided", "part B failed"),
+    ],
+)
+def test_own_kernels(ms, parts, verdict, reason):
+    names = (("B", "resnet50"), ("B", "unet512"), ("C", "unet-1024"))
+    found = [_line(*name, "f32", 1.0) for name in names]
+    found += [_line(*name, "f32-no-libraries", own) for name, own in zip(names, ms) if own]
+    decision = _decision("R6", _result(*found, **parts))
+    assert decision[0] == verdict and reason in decision[1]
+
+
 def test_best_peer_counts():
     """The ratio is to the fastest peer that uses the same libraries."""
     slow = _near("f32", 1.0, 1.0, how="eager")
@@ -281,7 +300,7 @@ def _full_result():
     engines = _line("A", "resnet50", "f32", 0.054, steps=rows, **more)
     result = _result(
         engines, *SLOW_NHWC, *_near("f32", 1.2, 1.0), *_near("tf32", 1.0, 1.0, not_comparable=UNEQUAL),
-        _line("B", "resnet50", "f32", 1.25), _line("B", "resnet50", "f16", status="differs") | {"message": "off by 3"},
+        _line("B", "resnet50", "f32", 1.25), _line("B", "resnet50", "f32-no-libraries", 2.5), _line("B", "resnet50", "f16", status="differs") | {"message": "off by 3"},
         _line("C", "unet-2048", "f32", 30.0, percent=10.0, device_bytes=3 << 30),
         _line("C", "unet-4096", "f32", status="refused") | {"message": "no memory"},
         _line("D", "attention-4k", "f32", 5.0, percent=5.0, score_bytes=1 << 30, device_bytes=2 << 20),
@@ -364,7 +383,7 @@ def test_page():
         "## What was not measured\n\n* Part H incomplete: time is over\n* refused: C unet-4096 f32: no memory\n"
         "* 1 not measured: JAX is not here",
         f"Not comparable, 2 cells (resnet50 CUDA graph, tf32, ...): {UNEQUAL}", "1 CUDA graph (not comparable)",
-        "| resnet50 | 1.25 | - | - | - | differs |", "30, 3072 MiB, 10 %", "100, 2000 GB/s, 50 %", "25 % of 8 µs",
+        "| resnet50 | 1.25 | - | 2.5 | - | - | differs |", "30, 3072 MiB, 10 %", "100, 2000 GB/s, 50 %", "25 % of 8 µs",
         "| R1 |", "NCHW staging and autotune first",
         # Times of the device, and those that are not.
         "| attention-4k | 5 (host), 2 MiB, 5 % | 4, 1 MiB |", "| attention-8k | 8 |", "of any rank",
