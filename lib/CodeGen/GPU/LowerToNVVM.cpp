@@ -13,6 +13,7 @@
 #include "LowerToNVVM.h"
 
 #include "../Kernel/Lowering.h"
+#include "dovetail/CodeGen/GPU/DeviceDescription.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -45,6 +46,10 @@ LogicalResult dovetail::lowerKernelsToNVVM(gpu::GPUModuleOp kernels) {
   context->loadDialect<NVVM::NVVMDialect>();
   if (failed(lowerKernelBodies(kernels)))
     return failure();
+  kernels.walk([](gpu::GPUFuncOp function) {
+    if (Attribute blocks = function->removeAttr(blocksAtOnceAttrName))
+      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), blocks);
+  });
   LowerToLLVMOptions options(context);
   options.overrideIndexBitwidth(64);
   LLVMTypeConverter types(context, options);

@@ -36,6 +36,9 @@ struct DeviceDescription {
   int64_t busyBlocks = 512;
 };
 
+/// Attribute of a function for blocks of threads: so many of its blocks should find registers on a processor at once.
+inline constexpr llvm::StringLiteral blocksAtOnceAttrName = "blocks_at_once";
+
 /// Fails, after an error at `location`, if kernels cannot be divided among the threads of such a device.
 llvm::LogicalResult verifyDevice(mlir::Location location, const DeviceDescription &device);
 

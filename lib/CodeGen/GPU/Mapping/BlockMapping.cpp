@@ -103,6 +103,8 @@ void BlockMapping::createFunction() {
   auto function = gpu::GPUFuncOp::create(builder, loc, kernel.getSymName(), builder.getFunctionType(types, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(device.blockThreads), 1, 1}));
+  if (blocksAtOnce > 1)
+    function->setAttr(blocksAtOnceAttrName, builder.getI32IntegerAttr(blocksAtOnce));
   for (unsigned i = 0; i < numTensors; ++i)
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
 

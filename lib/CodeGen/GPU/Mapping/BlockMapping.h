@@ -102,8 +102,9 @@ protected:
   llvm::SmallVector<unsigned> tileLoops; ///< Result loops over which tiles are counted, outermost first.
   llvm::SmallVector<int64_t> tileSteps;  ///< Iterations of each of them in a tile.
   int64_t groupThreads = 1;
-  mlir::Value thread;    ///< The number of the thread in its block.
-  mlir::Value tileCount; ///< How many tiles there are.
+  int64_t blocksAtOnce = 1; ///< That a processor should have registers for.
+  mlir::Value thread;       ///< The number of the thread in its block.
+  mlir::Value tileCount;    ///< How many tiles there are.
 
 private:
   void createFunction();

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines which sums of products are made of tiles, and how a thread computes its elements of a tile.
+// Defines how a block computes a tile of a sum of products.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,150 +15,13 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace dovetail;
 
 // Rows of shared memory have the elements of a tile for one term, and are 16 bytes longer: eight rows begin in eight
-// different ones of the banks 0, 4, ... 28. Threads write neighbours of a row, or four neighbours of each of eight rows
-// (two of numbers of 8 bytes, of which half a warp writes at a time). A thread reads up to four neighbours of a row at
-// once, which 16 bytes align, next to those of its neighbour; of the other operand half a warp reads the same. So no
-// two threads ask one bank for different words, but for reads of four numbers of 8 bytes, which meet twice.
-int64_t ProductMapping::getPitch(int64_t width) const { return edge + device.accessBytes / width; }
-
-//===----------------------------------------------------------------------===//
-// Mapping
-//===----------------------------------------------------------------------===//
-
-bool ProductMapping::findProduct() {
-  auto yielded = kernel.getYield().getValues();
-  parts = yielded.front().getDefiningOp<plan::PartsOp>();
-  Operation *op = parts ? parts.getReduction().getDefiningOp() : getOnlyResult(kernel);
-  product = dyn_cast_if_present<DefinitionOpInterface>(op);
-  return product && yielded.size() == 1 && isCheap(kernel, op) && getDefinition(product).isProduct;
-}
-
-bool ProductMapping::take() {
-  // A quarter of a tile is still better than elements that each read both factors of all of their terms.
-  constexpr int64_t shortest = 16;
-  if (!findProduct() || threads * threads != device.blockThreads)
-    return false;
-  blocks = divideLoops();
-  int64_t terms = 1;
-  for (const Loop &loop : llvm::drop_begin(getDefinition(product).loops, rank))
-    terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
-  if (sides[0].extent < shortest || sides[1].extent < shortest || terms < depth)
-    return false;
-  chunks = llvm::divideCeil(terms, depth);
-  if (parts)
-    blocks /= parts.getCount();
-  int64_t count = parts ? parts.getCount() : 1;
-  std::optional<double> best;
-  for (int64_t tried : {4, 2}) {
-    std::swap(perThread, tried);
-    edge = threads * perThread;
-    if (double time = estimate(perThread, count); boundBytes() <= device.sharedBytes && (!best || time < *best))
-      best = time;
-    else
-      perThread = tried;
-  }
-  edge = threads * perThread;
-  if (!best)
-    return false;
-  countTileLoops();
-  groupThreads = device.blockThreads;
-  return true;
-}
-
-double ProductMapping::estimate(int64_t perThread, int64_t parts) const {
-  // A large device has so many processors, each of which does so many additions of products at a time. It needs two
-  // blocks to do so: one waits for memory and for its slowest thread in turns.
-  const double processors = llvm::divideCeil(device.busyBlocks, 4), sumsAtATime = 128;
-  constexpr double fewest = 2;
-  // Each row and column of a tile costs this for each term, to be brought to shared memory and to be read from there.
-  constexpr double perEdge = 3. / 16;
-  // Of a block, until it has begun and when it stores.
-  constexpr double perBlock = 1500;
-  double tiles = blocks, edge = threads * perThread;
-  for (const Side &side : sides)
-    tiles *= std::ceil(side.extent / edge);
-  double ofChunk = depth * (edge * edge / sumsAtATime + 2 * edge * perEdge);
-  double ofBlock = std::ceil(static_cast<double>(chunks) / parts) * ofChunk + perBlock;
-  double time = std::max(std::ceil(tiles * parts / processors), fewest) * ofBlock;
-  // Another kernel, to which parts go by memory.
-  constexpr double ofLaunch = 5000, bytesAtATime = 1500, bytesOfPart = 8;
-  if (parts > 1)
-    time += ofLaunch + bytesOfPart * parts * blocks * sides[0].extent * sides[1].extent / bytesAtATime;
-  return time;
-}
-
-int64_t ProductMapping::countParts(int64_t terms) const {
-  // So many times, at least, a block brings terms to shared memory.
-  constexpr int64_t shortest = 8, maxParts = 64;
-  int64_t best = 1;
-  double bestTime = estimate(perThread, 1);
-  for (int64_t tried : {4, 2})
-    for (int64_t count = 2; count <= std::min(chunks / shortest, maxParts); ++count)
-      if (double time = estimate(tried, count); time < bestTime) {
-        best = count;
-        bestTime = time;
-      }
-  return best;
-}
-
-int64_t ProductMapping::divideLoops() {
-  const Definition &definition = getDefinition(product);
-  sides[0].operand = 0;
-  sides[1].operand = 1;
-  int64_t tiles = 1;
-  for (unsigned loop : analysis.getLoopOrder()) {
-    int64_t sharing[2] = {definition.countSharing(0, loop), definition.countSharing(1, loop)};
-    unsigned operand = sharing[0] == 1 ? 0 : 1;
-    int64_t block = sharing[1 - operand];
-    bool isOfParts = parts && loop == parts.getDim();
-    if (isOfParts || sharing[operand] != 1 || block <= 1 || extents[loop] % block != 0) {
-      batch.push_back(loop);
-      tiles *= extents[loop];
-      continue;
-    }
-    sides[operand].loops.push_back({loop, block, {}, {}});
-    sides[operand].extent *= block;
-    tiles *= extents[loop] / block;
-  }
-  // Neighbouring threads have neighbouring elements of the second side.
-  int inner = kernel.getResultLayout(0).getInnermost(kernel.getYield().getValues().front().getType());
-  if (llvm::any_of(sides[0].loops, [&](const auto &each) { return static_cast<int>(each.loop) == inner; }))
-    std::swap(sides[0], sides[1]);
-  return tiles;
-}
-
-int64_t ProductMapping::boundBytes() {
-  int64_t bytes = 1;
-  for (const Side &side : sides) {
-    Type type = cast<RankedTensorType>(product->getOperand(side.operand).getType()).getElementType();
-    int64_t width = getByteWidth(ElementBuilder::scalarType(type));
-    bytes += depth * (getPitch(width) * width + getPitch(1)) + width;
-  }
-  return bytes;
-}
-
-void ProductMapping::countTileLoops() {
-  tileLoops.assign(batch.begin(), batch.end());
-  tileSteps.assign(batch.size(), 1);
-  for (const Side &side : sides) {
-    // A launch counts tiles by loops, from the innermost on, and may count some that are not there.
-    int64_t rest = edge;
-    SmallVector<int64_t> steps;
-    for (const Side::SideLoop &each : llvm::reverse(side.loops)) {
-      steps.push_back(std::min(each.block, rest));
-      rest /= steps.back();
-    }
-    for (const Side::SideLoop &each : side.loops)
-      tileLoops.push_back(each.loop);
-    llvm::append_range(tileSteps, llvm::reverse(steps));
-  }
-}
+// different ones of the banks 0, 4, ... 28. Threads write neighbours of a row, or eight terms of neighbouring rows of
+// the operand. A thread reads runs of 16 bytes, next to those of its neighbour: of more, its elements are several runs,
+// so that a warp's reads of a run lie together. Threads of one row, or column, of a warp read the same.
 
 //===----------------------------------------------------------------------===//
 // What all tiles share
@@ -182,6 +45,9 @@ void ProductMapping::orderTerms() {
     nearTerms.push_back(farTerms.pop_back_val());
   else
     std::swap(nearTerms, farTerms);
+  auto count = [](const TermLoop &term) { return term.count; };
+  numNear = multiplyAll(llvm::map_to_vector(nearTerms, count));
+  numFar = multiplyAll(llvm::map_to_vector(farTerms, count));
 }
 
 bool ProductMapping::mustBeFinite(unsigned number) const {
@@ -203,29 +69,41 @@ bool ProductMapping::mayBeMissing(const Side &side) {
   return !matchPattern(emitIsInside(product, side.operand, at), m_One());
 }
 
+bool ProductMapping::dependsOnNearTerms(const Side &side) {
+  const Definition &definition = getDefinition(product);
+  auto type = cast<RankedTensorType>(product->getOperand(side.operand).getType());
+  for (auto [number, dim] : llvm::enumerate(definition.reads[side.operand].dims)) {
+    layout::Interval bounds = dim.need(definition.getRanges());
+    bool isSure = bounds.lo >= 0 && bounds.hi <= type.getDimSize(number) && dim.divisor == 1;
+    if (!isSure && llvm::any_of(nearTerms, [&](const TermLoop &loop) { return dim.index.dependsOn(loop.position); }))
+      return true;
+  }
+  return false;
+}
+
 void ProductMapping::placeOperands() {
   int64_t bytes = 0;
   for (Side &side : sides) {
-    Type type = product->getOperand(side.operand).getType();
-    side.type = ElementBuilder::scalarType(cast<RankedTensorType>(type).getElementType());
+    side.type = getType(side);
     int64_t width = getByteWidth(side.type);
-    side.pitch = getPitch(width);
+    side.run = std::min(side.perThread, device.accessBytes / width);
+    side.pitch = getPitch(side.edge, width);
     side.offset = llvm::divideCeil(bytes, width);
-    bytes = (side.offset + depth * side.pitch) * width;
+    bytes = (side.offset + buffers * depth * side.pitch) * width;
     side.isGuarded = mayBeMissing(side);
   }
   for (Side &side : sides) {
     side.guards = bytes;
+    side.guardRows = dependsOnNearTerms(side) ? depth : 1;
     if (side.isGuarded)
-      bytes += depth * getPitch(1);
+      bytes += buffers * side.guardRows * getPitch(side.edge, 1);
   }
   notFinite = bytes;
   if (mustBeFinite(0) || mustBeFinite(1)) {
-    Value isFirst = elements.compareI(arith::CmpIPredicate::eq, thread, elements.index(0));
-    auto branch = scf::IfOp::create(builder, kernel.getLoc(), isFirst, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(branch.thenYield());
-    shared.store(elements.boolean(false), elements.index(notFinite), notFinite + 1);
+    Value isFirst = elements.compareI(arith::CmpIPredicate::ult, thread, elements.index(buffers));
+    elements.runIf(
+        isFirst, [&] { shared.store(elements.boolean(false), elements.addI(thread, notFinite), notFinite + buffers); });
+    gpu::BarrierOp::create(builder, kernel.getLoc());
   }
 }
 
@@ -244,7 +122,7 @@ SmallVector<Value> ProductMapping::countByLoop() {
                                : elements.addI(elements.subI(last, elements.floorDivI(range.lo, block)), 1));
       inBlock.push_back(isWhole ? countSteps(loop, 1) : elements.index(block));
     }
-    tiles.push_back(elements.floorDivI(elements.addI(multiplyAll(inBlock), edge - 1), edge));
+    tiles.push_back(elements.floorDivI(elements.addI(multiplyAll(inBlock), side.edge - 1), side.edge));
   }
   counts.append(tiles);
   return counts;
@@ -261,42 +139,22 @@ Value ProductMapping::countTiles() {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> ProductMapping::emitTerms(ValueRange sums, ArrayRef<Value> place, bool guarded) {
-  Type type = sums.front().getType();
-  return elements.forLoop(elements.index(0), elements.index(depth), sums, [&](Value term, ValueRange carried) {
-    SmallVector<Value> factors[2], isInside[2];
-    for (auto [number, side] : llvm::enumerate(sides))
-      for (int64_t i = 0; i < perThread; ++i) {
-        Value position = elements.addI(elements.mulI(term, side.pitch), place[number]);
-        Value factor = shared.load(side.type, elements.addI(position, side.offset + i));
-        bool isUnsigned = isUnsignedElement(product->getOperand(side.operand).getType());
-        factors[number].push_back(isa<FloatType>(type) ? elements.convertFloat(factor, cast<FloatType>(type))
-                                                       : elements.extendInt(factor, type, isUnsigned));
-        if (!guarded || !side.isGuarded)
-          continue;
-        position = elements.addI(elements.mulI(term, getPitch(1)), place[number]);
-        isInside[number].push_back(shared.load(builder.getI1Type(), elements.addI(position, side.guards + i)));
-      }
-    SmallVector<Value> next;
-    for (auto [number, sum] : llvm::enumerate(carried)) {
-      int64_t at[2] = {static_cast<int64_t>(number) / perThread, static_cast<int64_t>(number) % perThread};
-      Value added = elements.add(sum, elements.mul(factors[0][at[0]], factors[1][at[1]]));
-      for (unsigned side : {0, 1})
-        if (!isInside[side].empty())
-          added = elements.select(isInside[side][at[side]], added, sum);
-      next.push_back(added);
-    }
-    return next;
-  });
-}
-
 SmallVector<Value> ProductMapping::beginTile(Value tile) {
   SmallVector<Value> digits = delinearize(tile, tileCounts);
   auto digit = digits.begin();
   for (unsigned loop : batch)
     index[loop] = elements.addI(*digit++, ranges[loop].lo);
-  SmallVector<Value> place = {elements.create<arith::DivUIOp>(thread, elements.index(threads)),
-                              elements.create<arith::RemUIOp>(thread, elements.index(threads))};
+  // A warp has a square of threads, rather than a row of them: so it reads little of shared memory.
+  constexpr int64_t columns = 8;
+  const int64_t width = std::min(sides[1].threads, columns), height = device.warpThreads / width;
+  const int64_t across = sides[1].threads / width;
+  auto divide = [&](Value a, int64_t b) { return elements.create<arith::DivUIOp>(a, elements.index(b)); };
+  auto rest = [&](Value a, int64_t b) { return elements.create<arith::RemUIOp>(a, elements.index(b)); };
+  Value warp = divide(thread, device.warpThreads), lane = rest(thread, device.warpThreads);
+  SmallVector<Value> place = {
+      elements.addI(elements.mulI(divide(warp, across), height), divide(lane, width)),
+      elements.addI(elements.mulI(rest(warp, across), width), rest(lane, width)),
+  };
   for (auto [number, side] : llvm::enumerate(sides)) {
     SmallVector<Value> counts;
     for (auto &[loop, block, lo, count] : side.loops) {
@@ -312,8 +170,7 @@ SmallVector<Value> ProductMapping::beginTile(Value tile) {
       counts.push_back(count);
     }
     side.count = multiplyAll(counts);
-    side.first = elements.mulI(digits.end()[-2 + static_cast<int>(number)], edge);
-    place[number] = elements.mulI(place[number], perThread);
+    side.first = elements.mulI(digits.end()[-2 + static_cast<int>(number)], side.edge);
     setCoordinates(side, elements.index(0), index);
   }
   return place;
@@ -326,14 +183,125 @@ SmallVector<Value> ProductMapping::getProductIndex() {
   return at;
 }
 
+Value ProductMapping::getPosition(const Side &side, Value place, int64_t number) {
+  return elements.addI(elements.mulI(place, side.run), number / side.run * side.threads * side.run + number % side.run);
+}
+
+SmallVector<Value> ProductMapping::loadGuards(const Side &side, Value place, Value row) {
+  SmallVector<Value> guards;
+  for (int64_t i = 0; i < side.perThread; ++i) {
+    Value position = elements.addI(elements.mulI(row, getPitch(side.edge, 1)), getPosition(side, place, i));
+    guards.push_back(shared.load(builder.getI1Type(), elements.addI(position, side.guards)));
+  }
+  return guards;
+}
+
+SmallVector<Value> ProductMapping::emitTerms(ValueRange sums, ArrayRef<Value> place, Value buffer, bool guarded) {
+  Type type = sums.front().getType();
+  SmallVector<Value> isInside[2];
+  for (auto [number, side] : llvm::enumerate(sides))
+    if (guarded && side.isGuarded && side.guardRows == 1)
+      isInside[number] = loadGuards(side, place[number], buffer);
+  auto emitTerm = [&](Value term, ValueRange carried) {
+    SmallVector<Value> factors[2];
+    Value row = elements.addI(elements.mulI(buffer, depth), term);
+    for (auto [number, side] : llvm::enumerate(sides)) {
+      bool isUnsigned = isUnsignedElement(product->getOperand(side.operand).getType());
+      for (int64_t i = 0; i < side.perThread; i += side.run) {
+        Value position = elements.addI(elements.mulI(row, side.pitch), getPosition(side, place[number], i));
+        for (Value factor : shared.loadRun(side.type, elements.addI(position, side.offset), side.run))
+          factors[number].push_back(isa<FloatType>(type) ? elements.convertFloat(factor, cast<FloatType>(type))
+                                                         : elements.extendInt(factor, type, isUnsigned));
+      }
+      if (guarded && side.isGuarded && side.guardRows > 1)
+        isInside[number] = loadGuards(side, place[number], row);
+    }
+    SmallVector<Value> next;
+    for (auto [number, sum] : llvm::enumerate(carried)) {
+      int64_t at[2] = {static_cast<int64_t>(number) / sides[1].perThread,
+                       static_cast<int64_t>(number) % sides[1].perThread};
+      Value added = elements.add(sum, elements.mul(factors[0][at[0]], factors[1][at[1]]));
+      for (unsigned side : {0, 1})
+        if (!isInside[side].empty())
+          added = elements.select(isInside[side][at[side]], added, sum);
+      next.push_back(added);
+    }
+    return next;
+  };
+  // So much code that reads from shared memory do not have to be waited for; little where it is rarely needed.
+  constexpr int64_t products = 512;
+  const int64_t unrolled = guarded ? 1 : std::clamp<int64_t>(products / sums.size(), 1, depth);
+  SmallVector<Value> results = elements.forLoop(
+      elements.index(0), elements.index(depth / unrolled), sums,
+      [&](Value step, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        for (int64_t i = 0; i < unrolled; ++i)
+          next = emitTerm(elements.addI(elements.mulI(step, unrolled), i), next);
+        return next;
+      },
+      /*maxUnroll=*/1);
+  if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && guarded) {
+    MLIRContext *context = builder.getContext();
+    auto unroll = LLVM::LoopUnrollAttr::get(context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+    loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {},
+                                                                   {}, {}, {}, {}, {}));
+  }
+  return results;
+}
+
+SmallVector<Value> ProductMapping::emitChunk(ValueRange sums, ArrayRef<Value> place, Value buffer) {
+  if (!mustBeFinite(0) && !mustBeFinite(1))
+    return emitTerms(sums, place, buffer, /*guarded=*/false);
+  // Zero for a factor that is not there is right if the other one is a number.
+  Value guarded = shared.load(builder.getI1Type(), elements.addI(buffer, notFinite));
+  return elements.ifElse(
+      guarded, sums.getTypes(), [&] { return emitTerms(sums, place, buffer, /*guarded=*/true); },
+      [&] { return emitTerms(sums, place, buffer, /*guarded=*/false); });
+}
+
+SmallVector<Value> ProductMapping::emitChunks(ArrayRef<Value> place, Value begin, Value end, int64_t mostChunks) {
+  SmallVector<Value> inits(sides[0].perThread * sides[1].perThread, product.emitInit(elements).front());
+  Staging staging[2] = {prepareStaging(0), prepareStaging(1)};
+  auto getBuffer = [&](Value chunk) { return elements.create<arith::RemUIOp>(chunk, elements.index(buffers)); };
+  auto load = [&](Value chunk) {
+    for (unsigned number : {0, 1})
+      loadChunk(number, staging[number], chunk);
+  };
+  auto store = [&](Value chunk) {
+    for (unsigned number : {0, 1})
+      storeChunk(number, staging[number], getBuffer(chunk));
+    gpu::BarrierOp::create(builder, kernel.getLoc());
+  };
+  load(begin);
+  store(begin);
+  // Loads of the next chunk begin before the present one is computed, and it is stored elsewhere afterwards: one
+  // barrier is enough. The last chunk is loaded twice.
+  Value last = elements.addI(end, -1);
+  auto emitStep = [&](Value chunk, ValueRange carried) {
+    Value next = elements.addI(chunk, 1);
+    load(elements.minI(next, last));
+    SmallVector<Value> sums = emitChunk(carried, place, getBuffer(chunk));
+    store(next);
+    return sums;
+  };
+  // Parts of long sums are added on their own, so that errors do not grow with the number of terms.
+  constexpr int64_t chunksOfPart = 16;
+  if (!isa<FloatType>(inits.front().getType()) || mostChunks <= chunksOfPart)
+    return elements.forLoop(begin, end, inits, emitStep);
+  Value sums = elements.floorDivI(elements.addI(elements.subI(end, begin), chunksOfPart - 1), chunksOfPart);
+  return elements.forLoop(elements.index(0), sums, inits, [&](Value sum, ValueRange carried) {
+    Value first = elements.addI(elements.mulI(sum, chunksOfPart), begin);
+    SmallVector<Value> added =
+        elements.forLoop(first, elements.minI(elements.addI(first, chunksOfPart), end), inits, emitStep);
+    for (auto [sum, before] : llvm::zip_equal(added, carried))
+      sum = elements.add(before, sum);
+    return added;
+  });
+}
+
 SmallVector<Value> ProductMapping::emitSums(ArrayRef<Value> place) {
-  Location loc = kernel.getLoc();
-  SmallVector<Value> nearCounts = llvm::map_to_vector(nearTerms, [](const TermLoop &term) { return term.count; });
-  SmallVector<Value> farCounts = llvm::map_to_vector(farTerms, [](const TermLoop &term) { return term.count; });
-  Value rows = elements.floorDivI(elements.addI(multiplyAll(nearCounts), depth - 1), depth);
-  Value numFar = multiplyAll(farCounts), zero = elements.index(0);
-  SmallVector<Value> inits(perThread * perThread, product.emitInit(elements).front());
-  Value begin = zero, end = elements.create<arith::MulIOp>(rows, numFar);
+  Value rows = elements.floorDivI(elements.addI(numNear, depth - 1), depth);
+  Value begin = elements.index(0), end = elements.create<arith::MulIOp>(rows, numFar);
   int64_t mostChunks = ElementBuilder::getConstantIndex(end).value_or(INT64_MAX);
   if (parts) {
     // Parts differ by one chunk at most.
@@ -345,69 +313,66 @@ SmallVector<Value> ProductMapping::emitSums(ArrayRef<Value> place) {
     end = getBegin(elements.addI(number, 1));
     mostChunks = llvm::divideCeil(mostChunks, parts.getCount());
   }
-  auto emitChunk = [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> at = getProductIndex();
-    at.resize(rank + nearTerms.size() + farTerms.size());
-    Value counter = castIndex(termType, chunk);
-    Value firstTerm =
-        castIndex(builder.getIndexType(), elements.create<arith::DivUIOp>(counter, castIndex(termType, numFar)));
-    Value far = elements.create<arith::RemUIOp>(counter, castIndex(termType, numFar));
-    for (auto [loop, digit] : llvm::zip_equal(farTerms, delinearize(far, farCounts)))
-      at[loop.position] = elements.addI(digit, loop.lo);
-    gpu::BarrierOp::create(builder, loc);
-    for (unsigned number : {0, 1})
-      stageOperand(number, elements.mulI(firstTerm, depth), at);
-    gpu::BarrierOp::create(builder, loc);
-    if (!mustBeFinite(0) && !mustBeFinite(1))
-      return emitTerms(carried, place, /*guarded=*/false);
-    // Zero for a factor that is not there is right if the other one is a number.
-    Value guarded = shared.load(builder.getI1Type(), elements.index(notFinite));
-    auto branch = scf::IfOp::create(builder, loc, carried.getTypes(), guarded, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    for (bool isGuarded : {true, false}) {
-      builder.setInsertionPointToEnd(isGuarded ? branch.thenBlock() : branch.elseBlock());
-      scf::YieldOp::create(builder, loc, emitTerms(carried, place, isGuarded));
+  SmallVector<Value> none(sides[0].perThread * sides[1].perThread, product.emitInit(elements).front());
+  // Where a rank has no terms there is nothing to load.
+  return elements.ifElse(
+      elements.compareI(arith::CmpIPredicate::slt, begin, end), ValueRange(none).getTypes(),
+      [&] { return emitChunks(place, begin, end, mostChunks); }, [&] { return none; });
+}
+
+bool ProductMapping::storesRuns(const Side &side) {
+  if (side.loops.empty() || side.run == 1)
+    return false;
+  auto type = cast<RankedTensorType>(kernel.getYield().getValues().front().getType());
+  plan::LayoutAttr layout = kernel.getResultLayout(0);
+  unsigned loop = side.loops.back().loop;
+  return static_cast<int>(loop) == layout.getInnermost(type) && !layout.getFormat().isBlocked() && isStatic(loop) &&
+         side.loops.back().block == extents[loop] && extents[loop] % side.run == 0 &&
+         layout.getExtents()[loop] == extents[loop];
+}
+
+void ProductMapping::storeSums(ArrayRef<Value> place, ArrayRef<Value> sums) {
+  const bool byRuns = storesRuns(sides[1]);
+  const int64_t run = byRuns ? sides[1].run : 1;
+  SmallVector<Value> isInside[2];
+  SmallVector<SmallVector<Value>> coordinates[2];
+  for (auto [number, side] : llvm::enumerate(sides))
+    for (int64_t i = 0; i < side.perThread; ++i) {
+      bool isFirst = number == 0 || i % run == 0;
+      coordinates[number].push_back(isFirst ? index : coordinates[number].back());
+      if (isFirst) {
+        Value position = getPosition(side, place[number], i);
+        isInside[number].push_back(setCoordinates(side, position, coordinates[number].back(), number == 0 ? 1 : run));
+      } else {
+        unsigned inner = side.loops.back().loop;
+        coordinates[number].back()[inner] = elements.addI(coordinates[number].back()[inner], 1);
+        isInside[number].push_back(isInside[number].back());
+      }
     }
-    return llvm::to_vector_of<Value>(branch.getResults());
-  };
-  // Parts of long sums are added on their own, so that errors do not grow with the number of terms.
-  constexpr int64_t chunksOfPart = 16;
-  if (!isa<FloatType>(inits.front().getType()) || mostChunks <= chunksOfPart)
-    return elements.forLoop(begin, end, inits, emitChunk);
-  Value sums = elements.floorDivI(elements.addI(elements.subI(end, begin), chunksOfPart - 1), chunksOfPart);
-  return elements.forLoop(zero, sums, inits, [&](Value sum, ValueRange carried) {
-    Value first = elements.addI(elements.mulI(sum, chunksOfPart), begin);
-    SmallVector<Value> added =
-        elements.forLoop(first, elements.minI(elements.addI(first, chunksOfPart), end), inits, emitChunk);
-    for (auto [sum, before] : llvm::zip_equal(added, carried))
-      sum = elements.add(before, sum);
-    return added;
-  });
+  for (int64_t row = 0; row < sides[0].perThread; ++row)
+    for (int64_t first = 0; first < sides[1].perThread; first += run) {
+      Value condition = isInside[0][row];
+      if (Value inside = isInside[1][first])
+        condition = condition ? elements.andB(condition, inside) : inside;
+      SmallVector<Store> stores;
+      for (int64_t column = first; column < first + run; ++column) {
+        for (const Side::SideLoop &loop : sides[0].loops)
+          index[loop.loop] = coordinates[0][row][loop.loop];
+        for (const Side::SideLoop &loop : sides[1].loops)
+          index[loop.loop] = coordinates[1][column][loop.loop];
+        sum = sums[row * sides[1].perThread + column];
+        llvm::append_range(stores, emitResults());
+      }
+      int64_t bytes = run * getByteWidth(stores.front().value.getType());
+      if (byRuns && bytes <= device.accessBytes)
+        stores.front().alignment = builder.getI64IntegerAttr(bytes);
+      emitStores(stores, condition);
+    }
 }
 
 void ProductMapping::emitTile(Value tile) {
   SmallVector<Value> place = beginTile(tile);
-  SmallVector<Value> sums = emitSums(place);
-
-  SmallVector<Value> isInside[2];
-  SmallVector<SmallVector<Value>> coordinates[2];
-  for (auto [number, side] : llvm::enumerate(sides))
-    for (int64_t i = 0; i < perThread; ++i) {
-      coordinates[number].push_back(index);
-      isInside[number].push_back(setCoordinates(side, elements.addI(place[number], i), coordinates[number].back()));
-    }
-  for (auto [position, each] : llvm::enumerate(sums)) {
-    int64_t at[2] = {static_cast<int64_t>(position) / perThread, static_cast<int64_t>(position) % perThread};
-    Value condition;
-    for (auto [number, side] : llvm::enumerate(sides)) {
-      for (const Side::SideLoop &loop : side.loops)
-        index[loop.loop] = coordinates[number][at[number]][loop.loop];
-      if (Value isOne = isInside[number][at[number]])
-        condition = condition ? elements.andB(condition, isOne) : isOne;
-    }
-    sum = each;
-    emitStores(emitResults(), condition);
-  }
+  storeSums(place, emitSums(place));
 }
 
 KernelBody::Values ProductMapping::emitOp(Operation *op, ArrayRef<Value> index) {

@@ -56,6 +56,42 @@ Value SharedMemory::load(Type type, Value position) {
   return type == inMemory ? value : elements.create<arith::TruncIOp>(type, value);
 }
 
+void SharedMemory::storeRun(ValueRange values, Value position, int64_t size) {
+  Type type = values.front().getType();
+  if (values.size() == 1 || type.isInteger(1)) {
+    for (auto [i, value] : llvm::enumerate(values))
+      store(value, elements.addI(position, i), size);
+    return;
+  }
+  bytes = std::max<int64_t>(bytes, size * getByteWidth(type));
+  OpBuilder &builder = elements.getBuilder();
+  auto vector = VectorType::get(values.size(), type);
+  Value all = LLVM::UndefOp::create(builder, elements.getLoc(), vector);
+  for (auto [i, value] : llvm::enumerate(values)) {
+    Value number = LLVM::ConstantOp::create(builder, elements.getLoc(), builder.getI32IntegerAttr(i));
+    all = LLVM::InsertElementOp::create(builder, elements.getLoc(), all, value, number);
+  }
+  LLVM::StoreOp::create(builder, elements.getLoc(), all, getAddress(type, position),
+                        values.size() * getByteWidth(type));
+}
+
+SmallVector<Value> SharedMemory::loadRun(Type type, Value position, int64_t count) {
+  SmallVector<Value> values;
+  if (count == 1 || type.isInteger(1)) {
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(load(type, elements.addI(position, i)));
+    return values;
+  }
+  OpBuilder &builder = elements.getBuilder();
+  Value all = LLVM::LoadOp::create(builder, elements.getLoc(), VectorType::get(count, type), getAddress(type, position),
+                                   count * getByteWidth(type));
+  for (int64_t i = 0; i < count; ++i) {
+    Value number = LLVM::ConstantOp::create(builder, elements.getLoc(), builder.getI32IntegerAttr(i));
+    values.push_back(LLVM::ExtractElementOp::create(builder, elements.getLoc(), all, number));
+  }
+  return values;
+}
+
 void SharedMemory::finish() {
   if (memory)
     memory.setGlobalType(LLVM::LLVMArrayType::get(elements.getBuilder().getI8Type(), bytes));

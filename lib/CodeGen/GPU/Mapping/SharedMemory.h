@@ -35,6 +35,9 @@ public:
   /// Writes element `position` of the memory, taken as an array of `size` elements.
   void store(mlir::Value value, mlir::Value position, int64_t size);
   mlir::Value load(mlir::Type type, mlir::Value position);
+  /// The same for neighbours, the first of which is at a multiple of their number, a power of two.
+  void storeRun(mlir::ValueRange values, mlir::Value position, int64_t size);
+  llvm::SmallVector<mlir::Value> loadRun(mlir::Type type, mlir::Value position, int64_t count);
 
   /// What a block needs.
   int64_t getBytes() const { return bytes; }
