@@ -493,6 +493,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
 }
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long) {
   *executable = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph *>(graph)));
+  ++theLog.graphs;
   return CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
@@ -504,6 +505,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
 }
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
   delete reinterpret_cast<Graph *>(executable);
+  --theLog.graphs;
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph graph) {

@@ -25,6 +25,7 @@ struct FakeDriverLog {
   int64_t lastParameters[8] = {};                              ///< and parameters.
   int parameters = 0;                                          ///< How many parameters kernels of tests have.
   float clock = 0;                                             ///< What events record, in milliseconds.
+  std::atomic<int> graphs = 0;                                 ///< Executable ones that are there.
   float launchTime = 0;                                        ///< By this, a launch advances the clock.
   int owner = 0;                                               ///< The device whose memory all memory is.
   CUresult failure = CUDA_SUCCESS, lateFailure = CUDA_SUCCESS; ///< Of launches; of waiting for them.

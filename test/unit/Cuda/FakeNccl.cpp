@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Stands in for libnccl.so.2: ranks are processes of one machine, connected by sockets, and work is done in the streams
-// of the fake driver. When a rank is lost, what waits for it waits until the communicator is aborted, and that waits
-// for all work in progress, which may be another communicator's. With FAKE_NCCL_ERROR_AFTER=n there is an asynchronous
-// error after n calls, and with FAKE_NCCL_DIES the process is lost in the next call.
+// of the fake driver. When a rank is lost, what waits for it waits until the communicator is aborted. That waits for
+// all work in progress, which may be another communicator's, and until nobody has graphs with calls of it any more.
+// With FAKE_NCCL_ERROR_AFTER=n there is an asynchronous error after n calls, and with FAKE_NCCL_DIES the process is
+// lost in the next call.
 //
 //===----------------------------------------------------------------------===//
 
 #include "FakeNccl.h"
+#include "FakeDriver.h"
 #include "FakeStream.h"
 
 #include "Transport/sockets/SocketMesh.h"
@@ -36,6 +38,7 @@ struct ncclComm {
   std::string name;
   std::unique_ptr<SocketMesh> mesh;
   std::atomic<bool> isAborted = false;
+  std::atomic<bool> isRecorded = false; ///< In a graph.
   std::atomic<int> calls = 0;
   int splits = 0;
 };
@@ -53,6 +56,25 @@ struct Pending {
 thread_local Pending pending;
 
 std::atomic<int> inProgress = 0; ///< Calls of all communicators.
+
+/// The function of the fake driver, which is loaded.
+template <typename Function> Function *driverFunction(const char *name) {
+  void *driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return driver ? reinterpret_cast<Function *>(::dlsym(driver, name)) : nullptr;
+}
+
+bool isRecording(cudaStream_t stream) {
+  static auto *ask = driverFunction<decltype(::cuStreamIsCapturing)>("cuStreamIsCapturing");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return ask && ask(reinterpret_cast<CUstream>(stream), &status) == CUDA_SUCCESS &&
+         status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/// Graphs of this process.
+int countGraphs() {
+  static auto *log = driverFunction<FakeDriverLogFunction>("fakeDriverLog");
+  return log ? log()->graphs.load() : 0;
+}
 
 int64_t sizeOf(ncclDataType_t type) {
   switch (type) {
@@ -72,6 +94,8 @@ int64_t sizeOf(ncclDataType_t type) {
 }
 
 ncclResult_t enqueue(ncclComm_t communicator, cudaStream_t stream, std::function<absl::Status()> work) {
+  if (isRecording(stream))
+    communicator->isRecorded = true;
   auto call = [communicator, work = std::move(work)] {
     ++communicator->calls;
     ++inProgress;
@@ -196,7 +220,7 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   communicator->isAborted = true;
   communicator->mesh->shutDown();
   // Memory of the device is freed, which NCCL's kernels must have left.
-  while (inProgress > 0)
+  while (inProgress > 0 || (communicator->isRecorded && countGraphs() > 0))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   --theLog.communicators;
   return ncclSuccess;

@@ -113,10 +113,14 @@ public:
   }
 
   void abort() {
-    // A call may be waiting for a rank that is lost; then nothing but this ends it.
-    std::unique_lock lock(calling, std::chrono::seconds(1));
-    if (isOver.exchange(true) || !handle)
-      return;
+    {
+      // A call may be waiting for a rank that is lost; then nothing but this ends it.
+      std::unique_lock lock(calling, std::chrono::seconds(1));
+      if (isOver.exchange(true) || !handle)
+        return;
+    }
+    // NCCL waits until the graphs with calls of the communicator are gone. Whoever has them may be about to issue more,
+    // and is told instead of waiting for this.
     DeviceScope scope(*device);
     api.ncclCommAbort(handle);
   }

@@ -95,8 +95,11 @@ std::vector<Outcome> runUntilEnd(std::shared_ptr<const runtime::Program> program
       before(environment.rank, run);
       absl::Status status = (*runner)->run({{in.data(), runtime::ElementType::F32, port.shape}},
                                            {{out.data(), runtime::ElementType::F32, port.shape}});
-      if (!status.ok())
+      if (!status.ok()) {
+        // They end when the graphs do that use them.
+        runner->reset();
         return isEnded() ? describe(status) : "communicators are left";
+      }
     }
     return "nothing happened";
   });
