@@ -121,6 +121,15 @@ protected:
     return status.ok() ? (*call)->issue(*stream) : status;
   }
 
+  /// The elements of a buffer, which are f32.
+  float *values(int64_t buffer) { return reinterpret_cast<float *>(owned[buffer].get()); }
+  /// Fills all buffers with small whole numbers, whose sums of products are exact.
+  void fillBuffers() {
+    for (size_t i = 0; i < owned.size(); ++i)
+      for (int64_t j = 0; j < memory.buffers[i].bytes() / 4; ++j)
+        values(static_cast<int64_t>(i))[j] = static_cast<float>((j * 7 + static_cast<int64_t>(i) * 5) % 13) - 6;
+  }
+
   /// Gives the convolution a bias, a tensor of the result's shape, and Relu.
   void addBiasAndResidual() {
     uint32_t bias = addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant),

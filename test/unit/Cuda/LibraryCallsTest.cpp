@@ -8,8 +8,6 @@
 
 #include "LibraryCalls.h"
 
-#include "Backend/cuda/Staging.h"
-
 using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
@@ -100,7 +98,11 @@ TEST_F(LibraryCalls, RecordedNodesAreCounted) {
   ASSERT_TRUE(call.ok() && (*call)->bind(scratch.get(), nullptr).ok());
   ASSERT_TRUE(device->beginCapture(*stream).ok());
   EXPECT_EQ(nodes(), "0 0 0 0");
-  ASSERT_TRUE(issueZeros(*context, owned[0].get(), 16, *stream).ok());
+  {
+    DeviceScope scope(*context);
+    ASSERT_EQ(context->api.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(owned[0].get()), 0, 16, handleOf(*stream)),
+              CUDA_SUCCESS);
+  }
   EXPECT_EQ(nodes(), "0 0 1 0");
   ASSERT_TRUE((*call)->issue(*stream).ok());
   EXPECT_EQ(nodes(), "1 0 1 0");

@@ -230,7 +230,8 @@ absl::Status ConvolutionForm::bind(std::byte *scratchMemory, std::byte *packed) 
   StagedOperand &in = staging.input, &kernel = staging.weights, &out = staging.output;
   in.view.data = in.isStaged ? scratchMemory + in.offset : input.address(geometry.inBox);
   if (in.isStaged)
-    if (absl::Status status = keep(copyBetween(context, in.view, input, geometry.inBox), copyIn); !status.ok())
+    if (absl::Status status = keep(copyAmongZeros(context, in.view, input, geometry.inBox, padding), copyIn);
+        !status.ok())
       return status;
   kernel.view.data = !kernel.isStaged ? weights.address(geometry.weightsBox)
                      : task.packOnce  ? packed
@@ -243,8 +244,8 @@ absl::Status ConvolutionForm::bind(std::byte *scratchMemory, std::byte *packed) 
   if (staging.isCut) {
     MemoryView &full = staging.full.view;
     full.data = scratchMemory + staging.full.offset;
-    if (absl::Status status = keep(copyBetween(context, out.view, full, full.box.intersect(geometry.outBox)), cut);
-        !status.ok())
+    Box part = full.box.intersect(geometry.outBox);
+    if (absl::Status status = keep(copyAmongZeros(context, out.view, full, part, surroundings), cut); !status.ok())
       return status;
   }
   if (finish)
@@ -270,19 +271,13 @@ absl::Status ConvolutionForm::pack(DeviceStream &stream) {
 }
 
 absl::Status ConvolutionForm::issue(DeviceStream &stream, size_t plan) {
-  const Context &context = *task.handles.context;
   absl::Status status;
   if (copyWeights && !task.packOnce)
     status = copyWeights->issue(stream);
-  const MemoryView &in = staging.input.view, &out = staging.output.view;
-  if (status.ok() && copyIn && !(in.box == task.geometry.inBox))
-    status = issueZeros(context, in.data, in.bytes(), stream);
   if (status.ok() && copyIn)
     status = copyIn->issue(stream);
   if (status.ok())
     status = graph->issue(stream, plan);
-  if (status.ok() && cut)
-    status = issueZeros(context, out.data, out.bytes(), stream);
   if (status.ok() && cut)
     status = cut->issue(stream);
   return status.ok() && finish ? finish->issue(stream) : status;

@@ -89,7 +89,8 @@ private:
   bool isDescribed = true;         ///< The library has all operations.
   std::vector<int> operandTensors; ///< The graph's number of each fused op's tensor, negative if there is none.
   int inTensor = 0, weightsTensor = 0, outTensor = 0;
-  std::unique_ptr<PostOpWork> finish; ///< The post-ops that remain, or a copy.
+  std::unique_ptr<PostOpWork> finish;               ///< The post-ops that remain, or a copy.
+  std::shared_ptr<std::byte> padding, surroundings; ///< Zeros, for the copies.
   std::unique_ptr<DeviceWork> copyIn, copyWeights, cut;
 };
 

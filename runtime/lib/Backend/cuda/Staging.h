@@ -38,20 +38,15 @@ struct Workspace {
 };
 
 /// Copies `box` between two memories, both of which hold it.
-inline absl::StatusOr<std::unique_ptr<DeviceWork>> copyBetween(const std::shared_ptr<Context> &context,
-                                                               const MemoryView &target, const MemoryView &source,
-                                                               const layout::Box &box) {
-  std::vector<StridedBox> boxes;
-  appendCopies(target, source, box, boxes);
-  return createCopies(context, std::move(boxes));
-}
+absl::StatusOr<std::unique_ptr<DeviceWork>> copyBetween(const std::shared_ptr<Context> &context,
+                                                        const MemoryView &target, const MemoryView &source,
+                                                        const layout::Box &box);
 
-/// Sets memory to zero.
-inline absl::Status issueZeros(const Context &context, std::byte *memory, int64_t bytes, DeviceStream &stream) {
-  DeviceScope scope(context);
-  return context.check(context.api.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0, bytes, handleOf(stream)),
-                       "cuMemsetD8Async");
-}
+/// The same, and writes zeros to all of `target` that is not in `box`, in one launch. `target` has all that it spans,
+/// in any order of dimensions. Memory with zeros is kept in `zeros`.
+absl::StatusOr<std::unique_ptr<DeviceWork>> copyAmongZeros(const std::shared_ptr<Context> &context,
+                                                           const MemoryView &target, const MemoryView &source,
+                                                           const layout::Box &box, std::shared_ptr<std::byte> &zeros);
 
 } // namespace dovetail::runtime::cuda
 
