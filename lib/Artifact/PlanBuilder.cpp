@@ -189,7 +189,10 @@ LogicalResult PlanBuilder::addBuffer(artifact::PlanT &plan, plan::BufferOp op) {
   buffer->format->block_dim = op.getFormat().getBlockDim();
   buffer->format->block = op.getFormat().getBlock();
   if (op.getValue()) {
-    if (op.getFormat() != plan::FormatAttr::getRowMajor(op.getContext(), type.getRank()))
+    // Devices have copies, in any order; on hosts weights are read where the artifact is mapped.
+    bool isMapped = op->getParentOfType<plan::ProgramOp>().getTarget() == "cpu";
+    if (op.getFormat().isBlocked() ||
+        (isMapped && op.getFormat() != plan::FormatAttr::getRowMajor(op.getContext(), type.getRank())))
       return op.emitOpError("is a constant of format ") << op.getFormat() << "; weights are row-major in artifacts";
     FailureOr<unsigned> piece = weights.add(op.getLoc(), *op.getValue());
     if (failed(piece))

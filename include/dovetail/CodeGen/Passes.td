@@ -46,6 +46,14 @@ defvar deviceOptions = [
   DeviceOption<"busyBlocks", "busy-blocks", "Blocks that keep the device busy">
 ];
 
+def PlaceWeights : Pass<"plan-place-weights", "::mlir::ModuleOp"> {
+  let summary = "Let constants lie in memory as the products of kernels read them";
+  let description = [{
+    The weights of a convolution whose kernels alone read them get a format whose innermost dimension is that of the output channels, and
+    whose outermost ones are the taps: threads read neighbours at a tap. A device's constants are copied when a session starts, in any format.
+  }];
+}
+
 def SplitReductions : Pass<"plan-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Let several blocks of threads share the elements of reductions that have few but long ones";
   let description = [{

@@ -31,6 +31,7 @@ template <typename Options> static Options getOptions(const DeviceDescription &d
 }
 
 void dovetail::addBlockPasses(OpPassManager &passes, const DeviceDescription &device) {
+  passes.addPass(createPlaceWeights());
   passes.addPass(createSplitReductions(getOptions<SplitReductionsOptions>(device)));
   // Reductions of one shape combine their parts in one way.
   passes.addPass(createShareKernels());
