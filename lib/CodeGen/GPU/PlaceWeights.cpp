@@ -35,12 +35,22 @@ private:
     return SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
   }
   void collectWishes(plan::KernelOp kernel);
-  /// Whether a constant may have the format `wish`: nobody but kernels that wish so reads it.
-  bool mayHave(plan::BufferOp buffer, plan::FormatAttr wish);
+  /// Whether all that read and write a buffer agree that it gets its format in `targets`.
+  bool agreesOn(plan::BufferOp buffer);
+  /// Takes back what is not agreed on. Returns whether something was.
+  bool takeBack();
+  void apply();
 
+  DenseMap<plan::KernelOp, SmallVector<plan::LaunchOp>> launches;
   llvm::MapVector<Argument, plan::FormatAttr> wishes;
+  llvm::MapVector<plan::BufferOp, plan::FormatAttr> targets;
 };
 } // namespace
+
+static plan::BufferOp getBuffer(Value ref) {
+  auto view = ref.getDefiningOp<plan::ViewOp>();
+  return view ? view.getBufferOp() : plan::BufferOp();
+}
 
 /// The order of dimensions in which a product reads operand number `number`: taps outermost, then terms, and then those
 /// of the result. So neighbours belong to one tap. None if a dimension is of several kinds, or if there is one tap.
@@ -84,49 +94,75 @@ void PlaceWeights::collectWishes(plan::KernelOp kernel) {
   }
 }
 
-bool PlaceWeights::mayHave(plan::BufferOp buffer, plan::FormatAttr wish) {
-  return buffer && buffer.getKind() == plan::BufferKind::Constant &&
-         buffer.getFormat() == plan::FormatAttr::getRowMajor(buffer.getContext(), buffer.getTensorType().getRank()) &&
-         llvm::all_of(buffer->getUsers(), [&](Operation *user) {
-           return isa<plan::ViewOp>(user) && llvm::all_of(user->getUses(), [&](OpOperand &use) {
-                    auto launch = dyn_cast<plan::LaunchOp>(use.getOwner());
-                    return launch && use.getOperandNumber() < launch.getReads().size() &&
-                           wishes.lookup({getKernel(launch), use.getOperandNumber()}) == wish;
-                  });
-         });
+bool PlaceWeights::agreesOn(plan::BufferOp buffer) {
+  plan::FormatAttr target = targets.lookup(buffer);
+  auto agrees = [&](OpOperand &use) {
+    auto launch = dyn_cast<plan::LaunchOp>(use.getOwner());
+    if (!launch)
+      return false;
+    plan::KernelOp kernel = getKernel(launch);
+    if (use.getOperandNumber() < launch.getReads().size())
+      return wishes.lookup({kernel, use.getOperandNumber()}) == target;
+    // Constants that the prologue computes. It may compute several by one kernel.
+    return isa<plan::PrologueOp>(launch->getParentOp()) && launch.getWrites().size() == 1 &&
+           llvm::all_of(launches[kernel], [&](plan::LaunchOp other) {
+             return targets.lookup(getBuffer(other.getWrites().front())) == target;
+           });
+  };
+  return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
+    return isa<plan::ViewOp>(user) && llvm::all_of(user->getUses(), agrees);
+  });
+}
+
+bool PlaceWeights::takeBack() {
+  bool changes = false;
+  for (auto &[buffer, target] : targets)
+    if (target && !agreesOn(buffer)) {
+      target = {};
+      changes = true;
+    }
+  // A kernel is generated for one format.
+  for (auto &[argument, wish] : wishes)
+    if (wish && !llvm::all_of(launches[argument.first], [&, number = argument.second](plan::LaunchOp launch) {
+          return targets.lookup(getBuffer(launch.getReads()[number])) == wish;
+        })) {
+      wish = {};
+      changes = true;
+    }
+  return changes;
+}
+
+void PlaceWeights::apply() {
+  auto replace = [&](ArrayAttr layouts, unsigned number, plan::FormatAttr format) {
+    SmallVector<Attribute> all(layouts.begin(), layouts.end());
+    all[number] = plan::LayoutAttr::get(&getContext(), format, cast<plan::LayoutAttr>(all[number]).getExtents());
+    return ArrayAttr::get(&getContext(), all);
+  };
+  for (auto [argument, wish] : wishes)
+    if (auto [kernel, number] = argument; wish && !launches[kernel].empty())
+      kernel.setLayoutsAttr(replace(kernel.getLayouts(), number, wish));
+  for (auto [buffer, target] : targets) {
+    if (!target)
+      continue;
+    buffer.setFormatAttr(target);
+    for (Operation *view : buffer->getUsers())
+      for (OpOperand &use : view->getUses())
+        if (auto launch = cast<plan::LaunchOp>(use.getOwner()); use.getOperandNumber() >= launch.getReads().size())
+          getKernel(launch).setResultLayoutsAttr(replace(getKernel(launch).getResultLayouts(), 0, target));
+  }
 }
 
 void PlaceWeights::runOnOperation() {
+  getOperation().walk([&](plan::LaunchOp launch) { launches[getKernel(launch)].push_back(launch); });
   for (auto kernel : getOperation().getOps<plan::KernelOp>())
     collectWishes(kernel);
-  // The buffers of each argument. A kernel is generated for one format.
-  llvm::MapVector<Argument, SetVector<plan::BufferOp>> buffers;
-  getOperation().walk([&](plan::LaunchOp launch) {
-    plan::KernelOp kernel = getKernel(launch);
-    for (auto [number, read] : llvm::enumerate(launch.getReads())) {
-      auto view = read.getDefiningOp<plan::ViewOp>();
-      if (wishes.contains({kernel, number}))
-        buffers[{kernel, number}].insert(view ? view.getBufferOp() : plan::BufferOp());
-    }
-  });
-  for (bool changes = true; changes;) {
-    changes = false;
-    for (auto &[argument, each] : buffers)
-      if (plan::FormatAttr wish = wishes.lookup(argument);
-          wish && !llvm::all_of(each, [&](plan::BufferOp buffer) { return mayHave(buffer, wish); })) {
-        wishes[argument] = {};
-        changes = true;
-      }
-  }
-  for (auto &[argument, each] : buffers) {
-    plan::FormatAttr wish = wishes.lookup(argument);
-    if (!wish)
-      continue;
-    auto [kernel, number] = argument;
-    SmallVector<Attribute> layouts(kernel.getLayouts().begin(), kernel.getLayouts().end());
-    layouts[number] = plan::LayoutAttr::get(&getContext(), wish, kernel.getLayout(number).getExtents());
-    kernel.setLayoutsAttr(ArrayAttr::get(&getContext(), layouts));
-    for (plan::BufferOp buffer : each)
-      buffer.setFormatAttr(wish);
-  }
+  for (auto [argument, wish] : wishes)
+    for (plan::LaunchOp launch : launches[argument.first])
+      if (plan::BufferOp buffer = getBuffer(launch.getReads()[argument.second]);
+          buffer && buffer.getKind() != plan::BufferKind::Arena &&
+          buffer.getFormat() == plan::FormatAttr::getRowMajor(buffer.getContext(), buffer.getTensorType().getRank()))
+        targets[buffer] = wish;
+  while (takeBack())
+    ;
+  apply();
 }

@@ -49,6 +49,15 @@ plan.kernel @abs(%w: tensor<16x20x2x2xf32>) layouts [<[0, 1, 2, 3], [16, 20, 2, 
   plan.yield %0 : tensor<16x20x2x2xf32>
 }
 
+// So are weights that the prologue computes, by a kernel that writes them as they are to be read.
+
+// CHECK-LABEL: plan.kernel @scale
+// CHECK-SAME: layouts [<[0, 1, 2, 3], [?, 16, 3, 3]>] -> [<[2, 3, 1, 0], [?, 16, 3, 3]>]
+plan.kernel @scale(%w: tensor<20x16x3x3xf32>) layouts [<[0, 1, 2, 3], [?, 16, 3, 3]>] -> [<[0, 1, 2, 3], [?, 16, 3, 3]>] attributes {static_loops = array<i64: 1, 2, 3>} {
+  %0 = dovetail.abs %w : (tensor<20x16x3x3xf32>) -> tensor<20x16x3x3xf32>
+  plan.yield %0 : tensor<20x16x3x3xf32>
+}
+
 !image = !plan.ref<tensor<1x16x9x8xf32>>
 !part = !plan.ref<tensor<20x16x3x3xf32, #dovetail.sharding<@mesh, [{"y" : 0, 9, 20}, {}, {}, {}]>>>
 !result = !plan.ref<tensor<1x20x7x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 9, 20}, {}, {}]>>>
@@ -57,7 +66,8 @@ plan.kernel @abs(%w: tensor<16x20x2x2xf32>) layouts [<[0, 1, 2, 3], [16, 20, 2, 
 
 // CHECK: plan.program
 // CHECK: plan.buffer constant tensor<20x16x3x3xf32, {{.*}}> <[2, 3, 1, 0]> = dense<1.0
-// CHECK: plan.buffer constant tensor<20x16x3x3xf32, {{.*}}> <[2, 3, 1, 0]> = dense<2.0
+// CHECK: plan.buffer constant tensor<20x16x3x3xf32, {{.*}}> <[0, 1, 2, 3]> = dense<2.0
+// CHECK: plan.buffer persistent tensor<20x16x3x3xf32, {{.*}}> <[2, 3, 1, 0]>
 // CHECK: plan.buffer constant tensor<20x16x1x1xf32> <[0, 1, 2, 3]>
 // CHECK: plan.buffer constant tensor<16x20x2x2xf32> <[2, 3, 0, 1]> = dense<4.0
 // CHECK: plan.buffer constant tensor<16x20x2x2xf32> <[0, 1, 2, 3]> = dense<5.0
@@ -69,6 +79,7 @@ plan.program @main mesh @mesh target "emulated" {
   %4 = plan.buffer arena tensor<16x20x2x2xf32> <[0, 1, 2, 3]>
   %w1 = plan.buffer constant tensor<20x16x3x3xf32, #dovetail.sharding<@mesh, [{"y" : 0, 9, 20}, {}, {}, {}]>> <[0, 1, 2, 3]> = dense<1.0> : tensor<20x16x3x3xf32>
   %w2 = plan.buffer constant tensor<20x16x3x3xf32, #dovetail.sharding<@mesh, [{"y" : 0, 9, 20}, {}, {}, {}]>> <[0, 1, 2, 3]> = dense<2.0> : tensor<20x16x3x3xf32>
+  %p = plan.buffer persistent tensor<20x16x3x3xf32, #dovetail.sharding<@mesh, [{"y" : 0, 9, 20}, {}, {}, {}]>> <[0, 1, 2, 3]>
   %w3 = plan.buffer constant tensor<20x16x1x1xf32> <[0, 1, 2, 3]> = dense<3.0> : tensor<20x16x1x1xf32>
   %w4 = plan.buffer constant tensor<16x20x2x2xf32> <[0, 1, 2, 3]> = dense<4.0> : tensor<16x20x2x2xf32>
   %w5 = plan.buffer constant tensor<16x20x2x2xf32> <[0, 1, 2, 3]> = dense<5.0> : tensor<16x20x2x2xf32>
@@ -83,11 +94,15 @@ plan.program @main mesh @mesh target "emulated" {
   %a = plan.view %4 : !weights
   %v1 = plan.view %w1 : !part
   %v2 = plan.view %w2 : !part
+  %vp = plan.view %p : !part
   %v3 = plan.view %w3 : !plan.ref<tensor<20x16x1x1xf32>>
   %v4 = plan.view %w4 : !weights
   %v5 = plan.view %w5 : !weights
+  plan.prologue {
+    plan.launch @scale(%v2) -> (%vp) loops [20 by <{"y" : 0, 9, 20}>, 16, 3, 3] : (!part) -> (!part)
+  }
   plan.launch @taps(%x, %v1) -> (%y) loops [1, 20 by <{"y" : 0, 9, 20}>, 7, 6, 16] : (!image, !part) -> (!result)
-  plan.launch @taps(%x, %v2) -> (%y2) loops [1, 20 by <{"y" : 0, 9, 20}>, 7, 6, 16] : (!image, !part) -> (!result)
+  plan.launch @taps(%x, %vp) -> (%y2) loops [1, 20 by <{"y" : 0, 9, 20}>, 7, 6, 16] : (!image, !part) -> (!result)
   plan.launch @tap(%x, %v3) -> (%z) loops [1, 20, 9, 8, 16] : (!image, !plan.ref<tensor<20x16x1x1xf32>>) -> (!plan.ref<tensor<1x20x9x8xf32>>)
   plan.launch @transposed(%x, %v4) -> (%l) loops [1, 20, 18, 16, 16] : (!image, !weights) -> (!large)
   plan.launch @shared(%x, %v5) -> (%l2) loops [1, 20, 18, 16, 16] : (!image, !weights) -> (!large)
