@@ -111,6 +111,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     llvm::append_range(libraries,
                        options.channelBlocks ? options.target->getBlockedLibraries() : options.target->getLibraries());
     llvm::append_range(features, options.target->getFeatures(options.codeGen));
+    if (options.math == plan::MathMode::TF32 || options.math == plan::MathMode::BF16)
+      features.push_back(kRoundedFactors.str());
   }
   switch (phase) {
   case Phase::Import:

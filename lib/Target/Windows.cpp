@@ -47,6 +47,18 @@ bool dovetail::isModestConvolution(Operation *op) {
   return conv && hasModestWindows(conv) && isModest(conv.getType(), conv.getPadsLow(), conv.getPadsHigh());
 }
 
+bool dovetail::isProductOfTaps(Operation *op) {
+  auto isAll = [](ArrayRef<int64_t> values, int64_t value) {
+    return llvm::all_of(values, [&](int64_t each) { return each == value; });
+  };
+  if (auto conv = dyn_cast<ConvOp>(op))
+    return isAll(cast<RankedTensorType>(conv.getWeights().getType()).getShape().drop_front(2), 1) &&
+           isAll(conv.getPadsLow(), 0) && isAll(conv.getPadsHigh(), 0);
+  auto conv = dyn_cast<ConvTransposeOp>(op);
+  return conv && cast<RankedTensorType>(conv.getWeights().getType()).getShape().drop_front(2) == conv.getStrides() &&
+         isAll(conv.getDilations(), 1);
+}
+
 bool dovetail::isModestPool(PoolOp op) { return hasModestWindows(op); }
 
 bool dovetail::isModestProduct(Operation *op) {

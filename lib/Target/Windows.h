@@ -20,7 +20,10 @@ namespace dovetail {
 /// True if `op` is a convolution, transposed or not, of as many spatial dimensions as libraries have, with windows that
 /// the plan can state.
 bool isModestConvolution(mlir::Operation *op);
-/// The same of a pooling.
+/// True if `op` is a convolution each tap of which is a product of matrices. Its windows have one element and no pads,
+/// or are transposed and lie side by side.
+bool isProductOfTaps(mlir::Operation *op);
+/// `isModestConvolution` of a pooling.
 bool isModestPool(PoolOp op);
 /// True if `op` is a matrix product of as many dimensions as libraries have.
 bool isModestProduct(mlir::Operation *op);

@@ -165,7 +165,8 @@ def _large(sizes, ways):
         own = {"depth": extent, "height": extent, "width": extent, "base": sizes.volume_base}
         build = _tiled(functools.partial(dovetail_models.build, "unet3d", **own))
         label = f"3-D U-Net of base {sizes.volume_base}"
-        yield Timed(f"unet3d-{usual}", "large", label, build, tuple(w for w in ways if w != F16), _whole)
+        own = (F32_OWN,) if usual == 128 else ()
+        yield Timed(f"unet3d-{usual}", "large", label, build, (*(w for w in ways if w != F16), *own), _whole)
     channels, filters, *extents = sizes.huge
     pool = 16
     build = _tiled(lambda h, w: timed_models.huge_convolution(channels, filters, h, w, pool))

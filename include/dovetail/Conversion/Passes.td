@@ -16,7 +16,8 @@ class LibraryOptions {
     ListOption<"libraries", "libraries", "std::string",
                "The libraries that calls may use: onednn, cudnn, cublaslt, cufft; none: every operation is a kernel">,
     ListOption<"features", "features", "std::string",
-               "What the processor has, as far as libraries ask, in LLVM's spelling, such as avx512bf16">
+               "What the processor has, as far as libraries ask, in LLVM's spelling, such as avx512bf16; rounded-factors: "
+               "products may round their factors">
   ];
 }
 

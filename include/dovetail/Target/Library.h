@@ -23,6 +23,9 @@
 
 namespace dovetail {
 
+/// Among the features that libraries are created with: they may round the factors of products of f32, by `--math`.
+inline constexpr llvm::StringLiteral kRoundedFactors = "rounded-factors";
+
 /// What a library call takes on one rank, besides its operands, in bytes: weights in the library's own form, which are
 /// kept; memory while it runs; the same for each of the rank's threads; and more of packed weights for each of these
 /// but one, which libraries do not say.
@@ -94,8 +97,8 @@ protected:
 /// The libraries that a program may call.
 class Libraries {
 public:
-  /// The libraries called `names` on a processor that has `features`, as LLVM calls them. An error at `location` for a
-  /// name that is not known.
+  /// The libraries called `names` on a processor that has `features`, as LLVM calls them, or `kRoundedFactors`. An
+  /// error at `location` for a name that is not known.
   static llvm::FailureOr<Libraries> create(mlir::Location location, llvm::ArrayRef<std::string> names,
                                            llvm::ArrayRef<std::string> features);
 
