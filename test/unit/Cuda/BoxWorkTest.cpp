@@ -13,6 +13,7 @@
 
 #include <cstring>
 #include <random>
+#include <set>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -125,6 +126,85 @@ TEST_F(BoxWork, CopiesAreTheHosts) {
   EXPECT_GT(log->copies, 0);
 }
 
+/// Tiles of all sizes, cut off at odd places, at addresses that are aligned to elements only, with other boxes beside.
+TEST_F(BoxWork, TransposedBoxesAreTiles) {
+  const ElementType types[] = {ElementType::U8, ElementType::F16, ElementType::F32, ElementType::I64};
+  const int64_t sizes[] = {2, 3, 8, 31, 33, 64, 70, 130, 300};
+  int tiled = 0, both = 0;
+  std::set<std::pair<int, int>> shapes;
+  for (int round = 0; round < 120; ++round) {
+    ElementType type = types[round % 4];
+    // Elements of up to 16 bytes: an innermost dimension that both have last.
+    bool wide = round % 5 == 0;
+    int64_t a = sizes[random(0, 8)], b = sizes[random(0, 8)];
+    // Tiles are larger where there are many.
+    int64_t c = round % 7 < 3 && a * b < 10000 ? random(130, 140) : random(1, 3);
+    int64_t run = wide ? 16 / elementSize(type) : 1, cut = wide ? 0 : random(0, 1);
+    Box outer({{0, c}, {0, a + 3}, {0, b + 2}, {0, run}});
+    Box inner({{0, c}, {cut, cut + a}, {2 * cut, 2 * cut + b}, {0, run}});
+    Held source = hold(type, outer, false), target = hold(type, outer, false);
+    source.view = MemoryView::packed(type, outer, {{0, 1, 2, 3}});
+    target.view = MemoryView::packed(type, outer, round % 2 ? MemoryFormat{{0, 2, 1, 3}} : MemoryFormat{{2, 0, 1, 3}});
+    upload(source);
+    upload(target);
+    std::vector<BoxPair> pairs;
+    BoxPair::append(target.view, source.view, inner, pairs);
+    // And what is left of the first rows.
+    if (round % 3 == 0)
+      BoxPair::append(target.view, source.view, Box({{0, c}, {a + 1, a + 3}, {0, 1}, {0, run}}), pairs);
+    std::vector<StridedBox> boxes = strided(pairs, target.memory->data(), source.memory->data());
+    BoxJobs jobs = BoxJobs::copies(boxes);
+    EXPECT_EQ(jobs.tileJobs > 0, a * b >= 256) << a << " by " << b;
+    EXPECT_LE(jobs.sharedBytes, 32u << 10);
+    for (int64_t i = 0; i < jobs.tileJobs; ++i)
+      shapes.insert({jobs.jobs[i].targetBits, jobs.jobs[i].sourceBits});
+    tiled += jobs.tileJobs > 0;
+    both += jobs.tileJobs > 0 && jobs.chunks > 0;
+    auto work = device->prepareCopies(boxes);
+    ASSERT_TRUE(work.ok()) << work.status();
+    ASSERT_TRUE((*work)->issue(*stream).ok());
+    for (const BoxPair &pair : pairs)
+      pair.copy(target.host.data(), source.host.data());
+    ASSERT_EQ(download(target), target.host) << "round " << round << ": " << inner.str();
+  }
+  EXPECT_GT(tiled, 60);
+  EXPECT_GT(both, 15);
+  EXPECT_GT(shapes.size(), 10u);
+}
+
+/// Whole tiles where there is work for all processors of a GPU, else smaller ones; and parts with 2^31 tiles at most.
+TEST_F(BoxWork, TilesSuitTheGpu) {
+  auto jobsOf = [](int64_t outer, int64_t channels, int64_t pixels, int64_t bytes) {
+    int64_t image = channels * pixels * bytes;
+    return BoxJobs::copies(
+        {{nullptr,
+          nullptr,
+          bytes,
+          {{outer, image, image}, {pixels, channels * bytes, bytes}, {channels, bytes, pixels * bytes}}}});
+  };
+  auto shape = [](const BoxJobs &jobs) {
+    return std::pair{1 << jobs.jobs[0].targetBits, 1 << jobs.jobs[0].sourceBits};
+  };
+  BoxJobs large = jobsOf(1, 64, 512 * 512, 4);
+  EXPECT_EQ(shape(large), std::pair(64, 64));
+  EXPECT_EQ(large.tiles, 4096);
+  EXPECT_EQ(large.sharedBytes, 64u * 65 * 4);
+  EXPECT_EQ(shape(jobsOf(8, 64, 512 * 512, 16)), std::pair(32, 32));
+  EXPECT_EQ(shape(jobsOf(1, 512, 49, 4)), std::pair(32, 32));
+  EXPECT_EQ(shape(jobsOf(1, 3, 512 * 512, 2)), std::pair(4, 256));
+
+  BoxJobs huge = jobsOf(int64_t(1) << 34, 40, 100, 1);
+  EXPECT_EQ(shape(huge), std::pair(64, 64));
+  EXPECT_EQ(huge.tiles, int64_t(1) << 35);
+  int64_t first = 0;
+  for (const BoxJob &job : huge.jobs) {
+    EXPECT_EQ(job.first, first);
+    EXPECT_LE(job.rounds, 1u << 31);
+    first += job.rounds;
+  }
+  EXPECT_EQ(first, huge.tiles);
+}
+
 TEST_F(BoxWork, ManyBoxesAreOneLaunch) {
   Box box({{0, 40}, {0, 24}});
   Held source = hold(ElementType::F32, box, false), target = hold(ElementType::F32, box, false);
@@ -186,7 +266,7 @@ TEST_F(BoxWork, LargeAndDeepBoxesAreTakenApart) {
     EXPECT_EQ(job.first, first);
     int64_t chunks = 1;
     for (int loop = 0; loop < job.loops; ++loop)
-      chunks *= job.counts[loop];
+      chunks *= job.counts[loop].count;
     EXPECT_LE(chunks, int64_t(1) << 31);
     first += chunks;
   }

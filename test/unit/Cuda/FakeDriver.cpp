@@ -13,8 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeDriver.h"
-
-#include "Backend/cuda/PostOpKernels.h"
+#include "FakeKernels.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -136,29 +135,14 @@ CUresult perform(CUstream stream, std::function<void()> work, CUgraphNodeType ki
 template <typename T> T parameter(void **parameters, int index) { return *static_cast<T *>(parameters[index]); }
 
 /// Whether `device` reaches all that a kernel with a table of boxes touches.
-bool reachesJobs(int device, const std::vector<int64_t> &numbers) {
+bool reachesJobs(int device, const std::string &name, const std::vector<int64_t> &numbers) {
   auto *jobs = reinterpret_cast<const BoxJob *>(numbers[0]);
-  for (int64_t i = 0; i < numbers[1]; ++i)
+  int64_t count = name == "dovetail_copy_boxes" ? numbers[1] + numbers[3] : numbers[1];
+  for (int64_t i = 0; i < count; ++i)
     if (!memories().reaches(device, reinterpret_cast<void *>(jobs[i].target)) ||
         !memories().reaches(device, reinterpret_cast<void *>(jobs[i].source)))
       return false;
   return true;
-}
-
-void launch(const std::string &name, unsigned blocks, unsigned threads, std::vector<int64_t> numbers) {
-  ++theLog.launches;
-  theLog.clock += theLog.launchTime;
-  int64_t count = static_cast<int64_t>(blocks) * threads;
-  // From the last to the first: the order must not matter.
-  for (int64_t index = count; index-- > 0;) {
-    if (name == "dovetail_copy_boxes")
-      copyBoxes(reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2], index, count);
-    else if (name == "dovetail_combine_boxes")
-      combineBoxes(reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2],
-                   static_cast<JobType>(numbers[3]), static_cast<JobReduction>(numbers[4]), index, count);
-    else if (name == "dovetail_post_ops")
-      applyPostOps(*reinterpret_cast<const PostOpJob *>(numbers[0]), numbers[1], index, count);
-  }
 }
 
 } // namespace
@@ -474,7 +458,7 @@ CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA
 CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                         unsigned shared, CUstream stream, void **parameters, void **) {
   std::string name = reinterpret_cast<FakeFunction *>(function)->name;
-  int count = name == "dovetail_copy_boxes"      ? 3
+  int count = name == "dovetail_copy_boxes"      ? 5
               : name == "dovetail_combine_boxes" ? 5
               : name == "dovetail_post_ops"      ? 2
                                                  : theLog.parameters;
@@ -487,9 +471,13 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
     std::memcpy(theLog.lastParameters, numbers.data(), numbers.size() * sizeof(int64_t));
   }
   bool hasJobs = name == "dovetail_copy_boxes" || name == "dovetail_combine_boxes";
-  if (hasJobs && !contexts.empty() && !reachesJobs(deviceOf(contexts.back()), numbers))
+  if (hasJobs && !contexts.empty() && !reachesJobs(deviceOf(contexts.back()), name, numbers))
     return CUDA_ERROR_ILLEGAL_ADDRESS;
-  return perform(stream, [=] { launch(name, blocks, threads, numbers); });
+  return perform(stream, [=] {
+    ++theLog.launches;
+    theLog.clock += theLog.launchTime;
+    dovetail::test::runKernel(name, blocks, threads, shared, numbers);
+  });
 }
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph, unsigned long long) {
   *executable = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph *>(graph)));

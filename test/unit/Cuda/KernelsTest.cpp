@@ -9,6 +9,7 @@
 #include "Backend/cuda/KernelImages.h"
 #include "Backend/cuda/PostOpKernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <random>
 #include <string>
 
 using namespace dovetail::runtime;
@@ -59,6 +61,20 @@ TEST(DeviceKernels, AreMachineCodeToo) {
       EXPECT_THAT(code, testing::HasSubstr(kernel)) << image.arch;
   }
   EXPECT_THAT(archs, testing::IsSupersetOf({80u, 90u, 100u}));
+}
+
+TEST(DeviceKernels, DivideByMultiplying) {
+  std::mt19937 random(3);
+  constexpr uint32_t most = uint32_t(1) << 31;
+  for (int round = 0; round < 20000; ++round) {
+    uint32_t count = round < 2000 ? round + 1 : random() >> random() % 32;
+    count = std::clamp<uint32_t>(round % 7 == 0 ? most - count % 1000 : count, 1, most);
+    Divisor divisor = Divisor::of(count);
+    for (uint32_t number : {uint32_t(0), count - 1, count, count + 1, count * 2 - 1, count * 3, most / count * count,
+                            most / count * count - 1, most - 1, static_cast<uint32_t>(random())})
+      if (number < most)
+        ASSERT_EQ(divisor.quotient(number), number / count) << number << " / " << count;
+  }
 }
 
 /// The largest error in units in the last place of the exact value.

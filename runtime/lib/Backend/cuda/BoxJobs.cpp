@@ -10,6 +10,9 @@
 
 #include "JobLoops.h"
 
+#include <algorithm>
+#include <utility>
+
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
 using Kind = dovetail::layout::ReductionKind;
@@ -25,39 +28,125 @@ static_assert(int(JobType::F32) == int(ElementType::F32) && int(JobType::F64) ==
 
 namespace {
 
-class Builder {
-public:
-  explicit Builder(BoxJobs &result) : result(result) {}
+std::vector<int64_t> countsOf(const StridedBox &box) {
+  std::vector<int64_t> counts;
+  for (const BoxLoop &loop : box.loops)
+    counts.push_back(loop.count);
+  return counts;
+}
 
-  void add(const StridedBox &box, int64_t granule) {
-    std::vector<int64_t> counts;
-    for (const BoxLoop &loop : box.loops)
-      counts.push_back(loop.count);
-    for (const LoopPart &part : splitLoops(counts, BoxJob::maxLoops)) {
-      BoxJob job = {};
-      job.target = reinterpret_cast<uintptr_t>(box.target);
-      job.source = reinterpret_cast<uintptr_t>(box.source);
-      job.first = result.chunks;
-      job.granule = static_cast<int32_t>(granule);
-      for (size_t i = 0; i < box.loops.size(); ++i) {
-        const BoxLoop &loop = box.loops[i];
-        job.target += static_cast<uint64_t>(part.first[i] * loop.targetStride);
-        job.source += static_cast<uint64_t>(part.first[i] * loop.sourceStride);
-        if (part.count[i] == 1)
-          continue;
-        job.counts[job.loops] = static_cast<uint32_t>(part.count[i]);
-        job.targetStrides[job.loops] = loop.targetStride;
-        job.sourceStrides[job.loops] = loop.sourceStride;
-        ++job.loops;
-      }
-      result.jobs.push_back(job);
-      result.chunks += part.rounds();
-    }
+void addLoop(BoxJob &job, int64_t count, const BoxLoop &loop) {
+  job.counts[job.loops] = Divisor::of(static_cast<uint32_t>(count));
+  job.targetStrides[job.loops] = loop.targetStride;
+  job.sourceStrides[job.loops] = loop.sourceStride;
+  ++job.loops;
+}
+
+/// A job for a part of the loops. Of the first `outer` ones, those of one iteration are left out.
+BoxJob jobOf(const StridedBox &box, const LoopPart &part, size_t outer, int64_t granule) {
+  BoxJob job = {};
+  job.target = reinterpret_cast<uintptr_t>(box.target);
+  job.source = reinterpret_cast<uintptr_t>(box.source);
+  job.rounds = static_cast<uint32_t>(part.rounds());
+  job.granule = static_cast<int32_t>(granule);
+  for (size_t i = 0; i < box.loops.size(); ++i) {
+    job.target += static_cast<uint64_t>(part.first[i] * box.loops[i].targetStride);
+    job.source += static_cast<uint64_t>(part.first[i] * box.loops[i].sourceStride);
+    if (part.count[i] > 1 || i >= outer)
+      addLoop(job, part.count[i], box.loops[i]);
   }
+  return job;
+}
 
-private:
-  BoxJobs &result;
+void addChunks(const StridedBox &box, int64_t granule, BoxJobs &result) {
+  for (const LoopPart &part : splitLoops(countsOf(box), BoxJob::maxLoops)) {
+    BoxJob job = jobOf(box, part, box.loops.size(), granule);
+    job.first = result.chunks;
+    result.chunks += job.rounds;
+    result.jobs.push_back(job);
+  }
+}
+
+int bitsFor(int64_t count) {
+  int bits = 0;
+  while (int64_t(1) << bits < count)
+    ++bits;
+  return bits;
+}
+
+/// Tiles that keep the processors of a GPU busy.
+constexpr int64_t enoughTiles = 256;
+
+/// The extents of tiles, as powers of two.
+struct TileShape {
+  int targetBits, sourceBits;
+
+  TileShape(int64_t alongTarget, int64_t alongSource, int64_t others, int64_t granule) {
+    // A block's threads go along at most one line at once, and a tile has at most 16 KiB.
+    constexpr int64_t longest = blockThreads;
+    int all = bitsFor((int64_t(16) << 10) / std::max<int64_t>(granule, 4));
+    int mostTarget = bitsFor(std::min(alongTarget, longest)), mostSource = bitsFor(std::min(alongSource, longest));
+    targetBits = std::min(mostTarget, all / 2);
+    sourceBits = std::min(mostSource, all - targetBits);
+    targetBits = std::min(mostTarget, all - sourceBits);
+    // Smaller ones where there are too few for the processors of a GPU.
+    constexpr int least = 5;
+    auto tiles = [&] {
+      return (((alongTarget - 1) >> targetBits) + 1) * (((alongSource - 1) >> sourceBits) + 1) * others;
+    };
+    while (std::max(targetBits, sourceBits) > least && tiles() < enoughTiles)
+      --(targetBits > sourceBits ? targetBits : sourceBits);
+  }
 };
+
+/// Smaller tiles leave threads of a block without work: chunk by chunk, blocks share such boxes.
+constexpr int64_t leastChunksOfTile = 256;
+
+/// Makes tiles of a box whose chunks are neighbours along one loop in the target and along another in the source.
+bool addTiles(const StridedBox &box, int64_t granule, BoxJobs &result) {
+  const BoxLoop *alongTarget = nullptr, *alongSource = nullptr;
+  for (const BoxLoop &loop : box.loops) {
+    if (loop.targetStride == granule)
+      alongTarget = &loop;
+    if (loop.sourceStride == granule)
+      alongSource = &loop;
+  }
+  // A job counts along these loops in 32 bits.
+  constexpr int64_t mostCount = int64_t(1) << 31;
+  if (!alongTarget || !alongSource || alongTarget == alongSource || alongTarget->count > mostCount ||
+      alongSource->count > mostCount || alongTarget->count * alongSource->count < leastChunksOfTile)
+    return false;
+
+  StridedBox tiled{box.target, box.source, box.elementBytes, {}};
+  int64_t others = 1;
+  for (const BoxLoop &loop : box.loops)
+    if (&loop != alongTarget && &loop != alongSource) {
+      tiled.loops.push_back(loop);
+      others = std::min(others * std::min(loop.count, enoughTiles), enoughTiles);
+    }
+  size_t outer = tiled.loops.size();
+  TileShape shape(alongTarget->count, alongSource->count, others, granule);
+  auto addLoopOfTiles = [&](const BoxLoop &loop, int bits) {
+    tiled.loops.push_back({((loop.count - 1) >> bits) + 1, loop.targetStride << bits, loop.sourceStride << bits});
+  };
+  addLoopOfTiles(*alongTarget, shape.targetBits);
+  addLoopOfTiles(*alongSource, shape.sourceBits);
+  for (const LoopPart &part : splitLoops(countsOf(tiled), BoxJob::maxLoops - 2)) {
+    BoxJob job = jobOf(tiled, part, outer, granule);
+    job.first = result.tiles;
+    job.targetBits = shape.targetBits;
+    job.sourceBits = shape.sourceBits;
+    job.targetExtent = static_cast<uint32_t>(alongTarget->count - (part.first[outer] << shape.targetBits));
+    job.sourceExtent = static_cast<uint32_t>(alongSource->count - (part.first[outer + 1] << shape.sourceBits));
+    job.targetStep = alongSource->targetStride;
+    job.sourceStep = alongTarget->sourceStride;
+    result.tiles += job.rounds;
+    result.sharedBytes = std::max(result.sharedBytes, job.pitch() << shape.sourceBits);
+    result.jobs.push_back(job);
+    ++result.tileJobs;
+  }
+  return true;
+}
 
 /// Without loops of one iteration, and with loops that follow on each other made one. False if the box is empty.
 bool simplify(StridedBox &box) {
@@ -101,21 +190,24 @@ int64_t widen(StridedBox &box) {
 
 BoxJobs BoxJobs::copies(const std::vector<StridedBox> &boxes) {
   BoxJobs result;
-  Builder builder(result);
-  for (StridedBox box : boxes)
-    if (simplify(box)) {
-      int64_t granule = widen(box);
-      builder.add(box, granule);
-    }
+  std::vector<std::pair<StridedBox, int64_t>> others;
+  for (StridedBox box : boxes) {
+    if (!simplify(box))
+      continue;
+    int64_t granule = widen(box);
+    if (!addTiles(box, granule, result))
+      others.push_back({std::move(box), granule});
+  }
+  for (const auto &[box, granule] : others)
+    addChunks(box, granule, result);
   return result;
 }
 
 BoxJobs BoxJobs::combinations(const CombinationDescription &description) {
   BoxJobs result;
-  Builder builder(result);
   for (StridedBox box : description.boxes)
     if (simplify(box))
-      builder.add(box, box.elementBytes);
+      addChunks(box, box.elementBytes, result);
   return result;
 }
 

@@ -22,8 +22,11 @@
 namespace dovetail::runtime::cuda {
 
 struct BoxJobs {
-  std::vector<BoxJob> jobs;
-  int64_t chunks = 0;
+  std::vector<BoxJob> jobs; ///< Those with tiles first.
+  int64_t tileJobs = 0, tiles = 0, chunks = 0;
+  unsigned sharedBytes = 0; ///< For the largest tile.
+
+  int64_t chunkJobs() const { return static_cast<int64_t>(jobs.size()) - tileJobs; }
 
   /// Chunks are as wide as alignment allows. Empty boxes make no jobs.
   static BoxJobs copies(const std::vector<StridedBox> &boxes);

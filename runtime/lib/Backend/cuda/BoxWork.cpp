@@ -16,15 +16,13 @@ using namespace dovetail::runtime::cuda;
 
 namespace {
 
-constexpr int boxThreads = 256;
-
 /// A launch of one of the box kernels over a table of jobs in device memory.
 class BoxLaunch : public DeviceWork {
 public:
-  BoxLaunch(std::shared_ptr<Context> context, CUfunction function, std::vector<int64_t> more)
-      : context(std::move(context)), function(function), numbers(std::move(more)) {}
+  BoxLaunch(std::shared_ptr<Context> context, CUfunction function) : context(std::move(context)), function(function) {}
 
-  absl::Status prepare(const BoxJobs &jobs) {
+  /// The kernel reads the table and `more` numbers, and has as much to do as `pieces` blocks do at once.
+  absl::Status prepare(const BoxJobs &jobs, std::vector<int64_t> more, int64_t pieces) {
     int64_t bytes = static_cast<int64_t>(jobs.jobs.size() * sizeof(BoxJob));
     absl::StatusOr<std::shared_ptr<std::byte>> memory = context->allocate(bytes);
     if (!memory.ok())
@@ -32,21 +30,22 @@ public:
     table = *std::move(memory);
     if (absl::Status status = context->upload(table.get(), jobs.jobs.data(), bytes); !status.ok())
       return status;
-    numbers.insert(numbers.begin(), {static_cast<int64_t>(reinterpret_cast<uintptr_t>(table.get())),
-                                     static_cast<int64_t>(jobs.jobs.size()), jobs.chunks});
+    numbers = std::move(more);
+    numbers.insert(numbers.begin(), static_cast<int64_t>(reinterpret_cast<uintptr_t>(table.get())));
     for (int64_t &number : numbers)
       parameters.push_back(&number);
-    // Enough to fill the device; the kernels' threads go on to further chunks.
-    blocks = static_cast<unsigned>(
-        std::clamp<int64_t>((jobs.chunks + boxThreads - 1) / boxThreads, 1, context->multiprocessors * int64_t(8)));
+    sharedBytes = jobs.sharedBytes;
+    // Enough to fill the device several times; the kernels' blocks go on to further pieces.
+    blocks = static_cast<unsigned>(std::clamp<int64_t>(pieces, 1, context->multiprocessors * int64_t(32)));
     return absl::OkStatus();
   }
 
   absl::Status issue(DeviceStream &stream) override {
     DeviceScope scope(*context);
-    absl::Status status = context->check(context->api.cuLaunchKernel(function, blocks, 1, 1, boxThreads, 1, 1, 0,
-                                                                     handleOf(stream), parameters.data(), nullptr),
-                                         "cuLaunchKernel");
+    absl::Status status =
+        context->check(context->api.cuLaunchKernel(function, blocks, 1, 1, blockThreads, 1, 1, sharedBytes,
+                                                   handleOf(stream), parameters.data(), nullptr),
+                       "cuLaunchKernel");
     return status.ok() && context->synchronous ? stream.synchronize() : status;
   }
 
@@ -54,7 +53,7 @@ private:
   std::shared_ptr<Context> context;
   CUfunction function;
   std::shared_ptr<std::byte> table;
-  unsigned blocks = 1;
+  unsigned blocks = 1, sharedBytes = 0;
   std::vector<int64_t> numbers;
   std::vector<void *> parameters;
 };
@@ -110,9 +109,12 @@ absl::StatusOr<std::unique_ptr<DeviceWork>> dovetail::runtime::cuda::createCopie
     for (const std::byte *address : {static_cast<const std::byte *>(box.target), box.source})
       if (absl::Status status = context->checkReach(address); !status.ok())
         return status;
+  BoxJobs jobs = BoxJobs::copies(boxes);
   CUfunction function = context->copyBoxes;
-  auto launch = std::make_unique<BoxLaunch>(std::move(context), function, std::vector<int64_t>());
-  if (absl::Status status = launch->prepare(BoxJobs::copies(boxes)); !status.ok())
+  auto launch = std::make_unique<BoxLaunch>(std::move(context), function);
+  if (absl::Status status = launch->prepare(jobs, {jobs.tileJobs, jobs.tiles, jobs.chunkJobs(), jobs.chunks},
+                                            jobs.tiles + (jobs.chunks + chunksOfBlock - 1) / chunksOfBlock);
+      !status.ok())
     return status;
   return launch;
 }
@@ -128,10 +130,12 @@ dovetail::runtime::cuda::createCombination(std::shared_ptr<Context> context, Com
   if (jobs.jobs.empty())
     return createCopies(std::move(context), {});
   CUfunction function = context->combineBoxes;
-  auto launch = std::make_unique<BoxLaunch>(
-      std::move(context), function,
-      std::vector<int64_t>{static_cast<int64_t>(description.type), static_cast<int64_t>(description.kind)});
-  if (absl::Status status = launch->prepare(jobs); !status.ok())
+  auto launch = std::make_unique<BoxLaunch>(std::move(context), function);
+  if (absl::Status status = launch->prepare(jobs,
+                                            {jobs.chunkJobs(), jobs.chunks, static_cast<int64_t>(description.type),
+                                             static_cast<int64_t>(description.kind)},
+                                            (jobs.chunks + blockThreads - 1) / blockThreads);
+      !status.ok())
     return status;
   return launch;
 }

@@ -23,10 +23,30 @@ static int64_t threadCount() {
   return static_cast<int64_t>(__nvvm_read_ptx_sreg_nctaid_x()) * __nvvm_read_ptx_sreg_ntid_x();
 }
 
+/// As much as the launch asks for.
+extern DOVETAIL_SHARED char sharedMemory[];
+
+namespace {
+
+/// The block of this thread, which does its own part.
+struct ThisBlock {
+  int64_t index() const { return __nvvm_read_ptx_sreg_ctaid_x(); }
+  int64_t count() const { return __nvvm_read_ptx_sreg_nctaid_x(); }
+  char DOVETAIL_SHARED *shared() const { return sharedMemory; }
+  template <typename Part> void run(Part part) const { part(__nvvm_read_ptx_sreg_tid_x()); }
+  template <typename Part> void runAndWait(Part part) const {
+    run(part);
+    __syncthreads();
+  }
+};
+
+} // namespace
+
 extern "C" {
 
-__attribute__((device_kernel)) void dovetail_copy_boxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks) {
-  copyBoxes(jobs, jobCount, chunks, threadIndex(), threadCount());
+__attribute__((device_kernel)) void dovetail_copy_boxes(const BoxJob *jobs, int64_t tileJobs, int64_t tiles,
+                                                        int64_t chunkJobs, int64_t chunks) {
+  copyBoxes(BoxTable{jobs, tileJobs, tiles, chunkJobs, chunks}, ThisBlock());
 }
 
 __attribute__((device_kernel)) void dovetail_combine_boxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks,

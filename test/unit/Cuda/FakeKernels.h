@@ -1,0 +1,66 @@
+//===- FakeKernels.h - The runtime's kernels on the host ---------*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines how the host build of the runtime's own kernels is run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DOVETAIL_TEST_CUDA_FAKEKERNELS_H
+#define DOVETAIL_TEST_CUDA_FAKEKERNELS_H
+
+#include "Backend/cuda/PostOpKernels.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dovetail::test {
+
+/// A block whose threads go from barrier to barrier one after the other, with as much shared memory as is asked for.
+class FakeBlock {
+public:
+  FakeBlock(int64_t index, int64_t count, unsigned threads, unsigned sharedBytes)
+      : blockIndex(index), blocks(count), threads(threads), memory(new char[sharedBytes]) {}
+
+  int64_t index() const { return blockIndex; }
+  int64_t count() const { return blocks; }
+  char *shared() const { return memory.get(); }
+  template <typename Part> void run(Part part) const {
+    for (unsigned thread = threads; thread-- > 0;)
+      part(thread);
+  }
+  template <typename Part> void runAndWait(Part part) const { run(part); }
+
+private:
+  int64_t blockIndex, blocks;
+  unsigned threads;
+  std::unique_ptr<char[]> memory;
+};
+
+/// Runs one of the kernels. From the last block and thread to the first: the order must not matter.
+inline void runKernel(const std::string &name, unsigned blocks, unsigned threads, unsigned shared,
+                      const std::vector<int64_t> &numbers) {
+  using namespace runtime::cuda;
+  if (name == "dovetail_copy_boxes")
+    for (int64_t block = blocks; block-- > 0;)
+      copyBoxes(BoxTable{reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2], numbers[3], numbers[4]},
+                FakeBlock(block, blocks, threads, shared));
+  int64_t count = static_cast<int64_t>(blocks) * threads;
+  for (int64_t index = count; index-- > 0;) {
+    if (name == "dovetail_combine_boxes")
+      combineBoxes(reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2],
+                   static_cast<JobType>(numbers[3]), static_cast<JobReduction>(numbers[4]), index, count);
+    else if (name == "dovetail_post_ops")
+      applyPostOps(*reinterpret_cast<const PostOpJob *>(numbers[0]), numbers[1], index, count);
+  }
+}
+
+} // namespace dovetail::test
+
+#endif // DOVETAIL_TEST_CUDA_FAKEKERNELS_H
