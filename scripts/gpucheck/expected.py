@@ -10,6 +10,7 @@ import itertools
 import math
 
 import numpy as np
+import onnx
 from dovetail_models import onnxruntime_session
 
 from . import inputs
@@ -22,9 +23,50 @@ _INNER = 4
 _LONGEST = 32
 
 
+def with_exact_norms(model):
+    """The model with InstanceNormalization in f64. In f32 ONNX Runtime's statistics of 16 million elements are off by
+    so much that results of a 3-D U-Net are off by 4e-4."""
+    if all(node.op_type != "InstanceNormalization" for node in model.graph.node):
+        return model
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    ranks = {info.name: len(info.type.tensor_type.shape.dim) for info in (*inferred.input, *inferred.value_info)}
+    exact, nodes = onnx.ModelProto(), []
+    exact.CopyFrom(model)
+    for number, node in enumerate(model.graph.node):
+        if node.op_type != "InstanceNormalization":
+            nodes.append(node)
+            continue
+        axes = list(range(2, ranks[node.input[0]]))
+        (epsilon,) = [a.f for a in node.attribute if a.name == "epsilon"] or [1e-5]
+        names = itertools.count()
+
+        def add(op, *operands, **attributes):
+            name = f"exact{number}_{next(names)}"
+            nodes.append(onnx.helper.make_node(op, operands, [name], **attributes))
+            return name
+
+        def constant(array):
+            return add("Constant", value=onnx.numpy_helper.from_array(array))
+
+        def per_channel(name):
+            wide = add("Cast", name, to=onnx.TensorProto.DOUBLE)
+            return add("Unsqueeze", wide, constant(np.array([0, *axes], np.int64)))
+
+        x = add("Cast", node.input[0], to=onnx.TensorProto.DOUBLE)
+        centered = add("Sub", x, add("ReduceMean", x, axes=axes))
+        variance = add("ReduceMean", add("Mul", centered, centered), axes=axes)
+        deviation = add("Sqrt", add("Add", variance, constant(np.array(epsilon))))
+        factor = add("Div", per_channel(node.input[1]), deviation)
+        result = add("Add", add("Mul", centered, factor), per_channel(node.input[2]))
+        nodes.append(onnx.helper.make_node("Cast", [result], node.output, to=onnx.TensorProto.FLOAT))
+    del exact.graph.node[:]
+    exact.graph.node.extend(nodes)
+    return exact
+
+
 def run(model, values):
     """All outputs by name, by ONNX Runtime."""
-    session = onnxruntime_session(model)
+    session = onnxruntime_session(with_exact_norms(model))
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, values)))
 

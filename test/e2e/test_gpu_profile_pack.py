@@ -205,6 +205,21 @@ def test_rows_of_attention():
         np.testing.assert_allclose(values, whole[box], atol=1e-5)
 
 
+def test_instance_norms_are_expected_in_f64():
+    # Far from zero, f32 loses the variance.
+    expected, Graph = _module("expected"), importlib.import_module("dovetail_models.graph").Graph
+    rng = np.random.RandomState(3)
+    x = (1000 + rng.standard_normal((2, 3, 40, 50, 60))).astype(np.float32)
+    scale, shift = (rng.standard_normal(3).astype(np.float32) for _ in range(2))
+    g = Graph("norm", 17)
+    y = g.op("InstanceNormalization", g.input("x", list(x.shape)), g.weight(scale), g.weight(shift), epsilon=1e-3)
+    g.output(y, "y", 5)
+    found = expected.run(g.build(), {"x": x})["y"]
+    wide, axes = x.astype(np.float64), (2, 3, 4)
+    normal = (wide - wide.mean(axes, keepdims=True)) / np.sqrt(wide.var(axes, keepdims=True) + 1e-3)
+    np.testing.assert_allclose(found, normal * scale[:, None, None, None] + shift[:, None, None, None], atol=1e-6)
+
+
 def test_values_that_tell_nothing():
     tells = _module("expected").tells
     ramp, constant = np.arange(9.0).reshape(3, 3), np.full((3, 3), 7.0)
