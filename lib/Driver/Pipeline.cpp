@@ -87,7 +87,8 @@ static SimplifyTarget getSimplifyTarget(const CompileOptions &options, MLIRConte
                                         ArrayRef<std::string> libraries, ArrayRef<std::string> features) {
   FailureOr<Libraries> callable = Libraries::create(UnknownLoc::get(context), libraries, features);
   return {options.libraries && options.target->hasAttention(), succeeded(callable) && callable->hasIntegerProducts(),
-          succeeded(callable) && callable->hasPlainProducts(), succeeded(callable) && callable->hasTransforms()};
+          succeeded(callable) && callable->hasPlainProducts(), succeeded(callable) && callable->hasTransforms(),
+          succeeded(callable) && callable->hasNarrowProducts()};
 }
 
 /// The cluster for products whose factors are rounded so.

@@ -30,6 +30,7 @@ public:
   explicit Cudnn(ArrayRef<std::string> features) : roundsFactors(llvm::is_contained(features, kRoundedFactors)) {}
 
   StringRef getName() const override { return "cudnn"; }
+  bool hasNarrowProducts() const override { return true; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::ChannelsLast; }
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override;
 

@@ -136,6 +136,10 @@ bool Libraries::hasTransforms() const {
   return llvm::any_of(libraries, [](const auto &library) { return library->hasTransforms(); });
 }
 
+bool Libraries::hasNarrowProducts() const {
+  return llvm::any_of(libraries, [](const auto &library) { return library->hasNarrowProducts(); });
+}
+
 bool Libraries::isSlow(plan::ConvolutionOp call) const {
   return llvm::any_of(libraries, [&](const auto &library) { return library->isSlow(call); });
 }

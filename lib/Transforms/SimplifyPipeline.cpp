@@ -41,6 +41,8 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   if (target.hasTransforms)
     functions.addPass(createExpandTransforms());
   functions.addPass(createFoldScales());
+  if (target.hasNarrowProducts)
+    functions.addPass(createFoldNarrowScales());
   functions.addPass(createFoldPads());
   if (target.hasAttention)
     functions.addPass(createFormAttention());

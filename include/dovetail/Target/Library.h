@@ -55,6 +55,8 @@ public:
   virtual bool hasPlainProducts() const { return false; }
   /// True if it has Fourier transforms, those that are not scaled.
   virtual bool hasTransforms() const { return false; }
+  /// True if it has convolutions of f16 and bf16 in these types.
+  virtual bool hasNarrowProducts() const { return false; }
   /// True if a call for `op`, which the library does, reads operand `number`. If not, it is a constant that the library
   /// has itself.
   virtual bool reads(mlir::Operation *op, unsigned number) const { return true; }
@@ -112,6 +114,7 @@ public:
   bool hasIntegerProducts() const;
   bool hasPlainProducts() const;
   bool hasTransforms() const;
+  bool hasNarrowProducts() const;
   /// `Library::isSlow` of any of them.
   bool isSlow(plan::ConvolutionOp call) const;
   /// `Library::getMemoryBound` of the library that does `call`.

@@ -34,6 +34,8 @@ struct SimplifyTarget {
   bool hasPlainProducts = false;
   /// They have Fourier transforms.
   bool hasTransforms = false;
+  /// They have convolutions of 16 bits in that type.
+  bool hasNarrowProducts = false;
 };
 
 /// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.

@@ -241,6 +241,18 @@ def FoldScales : Pass<"dovetail-fold-scales"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def FoldNarrowScales : Pass<"dovetail-fold-narrow-scales"> {
+  let summary = "Fold constants of f32 behind convolutions of 16 bits into their weights";
+  let description = [{
+    `cast(add(mul(cast(conv(x, w)), s), b))` to f16 or bf16, with constants `s` and `b` of f32 for each channel, as
+    batch normalisation has them, becomes `add(conv(x, cast(mul(cast(w), s))), cast(b))`. Then a library applies the
+    summand and what follows. Weights are rounded once more, and the result once less. Where weights would lose digits
+    because the type has no numbers of their size, nothing changes. For targets whose libraries have products of 16
+    bits; others compute them in f32, with all factors.
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def FoldPads : Pass<"dovetail-fold-pads"> {
   let summary = "Fold padding into the windows of convolutions and pooling";
   let description = [{
