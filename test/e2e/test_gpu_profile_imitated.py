@@ -74,7 +74,7 @@ def test_imitated_gpu(for_cuda, tmp_path):
     folders = ":".join(str(FAKES / name) for name in ("driver", "cublaslt", "cudnn", "nccl"))
     (tmp_path / "torch.py").write_text("raise ImportError('not in this test')\n")
     found = {"DOVETAIL_CUDA_PATH": folders, "LD_LIBRARY_PATH": folders, "CUDA_HOME": str(tmp_path / "cuda"),
-             "CUDA_VISIBLE_DEVICES": "0", "PYTHONPATH": str(tmp_path)}  # fmt: skip
+             "CUDA_VISIBLE_DEVICES": "0", "PYTHONPATH": str(tmp_path), "FAKE_CUDNN_OFFERS": "chains"}  # fmt: skip
     process, result = run(for_cuda, tmp_path, **found)
     # The imitation of cuDNN fails with TF32 unless algorithms are measured, and the sanitizer finds something.
     assert process.returncode == 1, process.stderr
@@ -151,7 +151,8 @@ def with_torch(for_cuda, tmp_path):
     (tmp_path / "trace.json").write_text(_trace_of("xmma_fprop0", "xmma_fprop1"))
     folders = ":".join(str(FAKES / name) for name in ("driver", "cublaslt", "cudnn", "nccl"))
     return package, {"DOVETAIL_CUDA_PATH": folders, "LD_LIBRARY_PATH": folders, "CUDA_VISIBLE_DEVICES": "0",
-                     "PYTHONPATH": str(tmp_path), "FAKE_TORCH_TRACE": str(tmp_path / "trace.json")}  # fmt: skip
+                     "PYTHONPATH": str(tmp_path), "FAKE_TORCH_TRACE": str(tmp_path / "trace.json"),
+                     "FAKE_CUDNN_OFFERS": "chains"}  # fmt: skip
 
 
 def test_imitated_torch(with_torch, tmp_path):
