@@ -116,7 +116,7 @@ def test_lost_rank(for_cuda, tmp_path, ranks, code):
     folders = ":".join(str(FAKES / name) for name in ("driver", "cublaslt", "cudnn", "nccl"))
     (entry,) = (entry for entry in package.manifest["timed"] if entry["name"] == "unet512-ranks")
     programs = {program["ranks"]: program for program in entry["programs"]}
-    found = several_ranks._abort(check, entry, programs[ranks], {"DOVETAIL_CUDA_PATH": folders})
+    found = several_ranks._abort(check, entry, programs[ranks], {"DOVETAIL_CUDA_PATH": folders} | several_ranks.SHARED)
     assert found["status"] == "ok" and f"rank 0 exits with {code}:" in found["message"], found
 
 

@@ -176,6 +176,11 @@ CUresult cuDeviceGetName(char *name, int, CUdevice) {
   std::strcpy(name, "Fake 9000");
   return CUDA_SUCCESS;
 }
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+  std::memset(uuid, 0, sizeof(*uuid));
+  uuid->bytes[15] = static_cast<char>(device + 1);
+  return CUDA_SUCCESS;
+}
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice) {
   switch (attribute) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:

@@ -179,7 +179,7 @@ struct DevicePlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t devicePluginVersion = 10;
+inline constexpr uint32_t devicePluginVersion = 11;
 
 /// The one symbol of a plug-in: `extern "C" const DevicePlugin *dovetailDevicePlugin()`.
 inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";

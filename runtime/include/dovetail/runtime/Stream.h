@@ -82,6 +82,8 @@ public:
   virtual void leave() const {}
   /// Whether messages may come from there and go there, for devices that check. Errors: INTERNAL.
   virtual absl::Status checkMemory(const std::byte *, int64_t) const { return absl::OkStatus(); }
+  /// A name that no other device has, on any machine, as the vendor's tools show it. Empty if there is none.
+  virtual std::string uniqueName() const { return {}; }
 };
 
 /// The device is current on this thread as long as this lives.

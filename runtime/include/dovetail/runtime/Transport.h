@@ -133,10 +133,12 @@ struct TransportPlugin {
   absl::StatusOr<std::unique_ptr<ProcessWorld>> (*enterWorld)(const WorldRequest &request) = nullptr;
   /// Whether users have a use for it: what only tests name is not listed.
   bool isPublic = true;
+  /// A variable of the environment that is 1 where ranks may share a device. Null: they always may.
+  const char *sharingVariable = nullptr;
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t transportPluginVersion = 5;
+inline constexpr uint32_t transportPluginVersion = 6;
 
 /// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
 inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";

@@ -86,6 +86,17 @@ absl::Status Context::open() {
   return loadKernels();
 }
 
+std::string Context::uniqueName() const {
+  CUuuid uuid = {};
+  if (!api.cuDeviceGetUuid || api.cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
+    return {};
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i)
+    absl::StrAppend(&text, i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                    absl::Hex(static_cast<unsigned char>(uuid.bytes[i]), absl::kZeroPad2));
+  return text;
+}
+
 Context::~Context() {
   if (!handle)
     return;

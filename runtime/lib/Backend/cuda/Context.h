@@ -39,6 +39,8 @@ public:
     api.cuCtxPopCurrent(&popped);
   }
 
+  std::string uniqueName() const override;
+
   /// OK, or what the driver says, after the name of the device.
   absl::Status check(CUresult result, const char *function) const;
   /// Device memory is freed with the last use of the result.

@@ -80,8 +80,9 @@ inline constexpr int neededDriverVersion = 12000;
   X(cuGraphExecDestroy)                                                                                                \
   X(cuGraphDestroy)
 
-// For reports: older drivers lack some.
+// For reports and names: older drivers lack some.
 #define DOVETAIL_OPTIONAL_DRIVER_FUNCTIONS(X)                                                                          \
+  X(cuDeviceGetUuid)                                                                                                   \
   X(cuStreamGetCaptureInfo)                                                                                            \
   X(cuGraphGetNodes)                                                                                                   \
   X(cuGraphNodeGetType)

@@ -14,10 +14,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <thread>
 
 using namespace dovetail;
@@ -156,6 +158,35 @@ constexpr auto pollPeriod = std::chrono::milliseconds(100);
 /// How many bytes of its memory a process shares with others of its machine at most.
 constexpr const char *sharedMemoryVariable = "DOVETAIL_SHARED_MEMORY";
 
+bool mayShareDevice(const TransportChoice &transport) {
+  const char *variable = transport.sharingVariable, *value = variable ? std::getenv(variable) : nullptr;
+  return !variable || (value && std::string_view(value) == "1");
+}
+
+/// Of the name of a device that follows `skipped` bytes and a byte with its length.
+size_t deviceLength(const std::string &given, size_t skipped) {
+  return given.size() > skipped ? static_cast<unsigned char>(given[skipped]) : 0;
+}
+
+/// INVALID_ARGUMENT if two ranks have a device that they may not share. See `deviceLength`.
+absl::Status checkDevices(const TransportChoice &transport, const std::vector<std::string> &given, size_t skipped) {
+  std::map<std::string, int> owners;
+  for (int rank = 0; rank < static_cast<int>(given.size()); ++rank) {
+    size_t length = deviceLength(given[rank], skipped);
+    if (length == 0)
+      continue;
+    std::string device = given[rank].substr(skipped + 1, length);
+    auto [owner, isNew] = owners.try_emplace(device, rank);
+    if (!isNew)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ranks ", owner->second, " and ", rank, " have the same device, ", device, ", and ", transport.name,
+          " needs one for each rank; start no more processes than devices, choose others "
+          "with --device, or set ",
+          transport.sharingVariable, "=1 if this version of it has that"));
+  }
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::Status MessageCommunicator::begin(uint64_t program, std::chrono::milliseconds timeout,
@@ -173,16 +204,22 @@ absl::Status MessageCommunicator::begin(uint64_t program, std::chrono::milliseco
       return abort(made.status());
     name = *std::move(made);
   }
-  // Rank 0 adds the group's name to what all of them give.
+  // After the checksum, rank 0 gives the group's name, and each rank a device that no other may have.
   const std::string checksum = absl::StrCat(absl::Hex(program, absl::kZeroPad16));
-  absl::StatusOr<std::vector<std::string>> given = rendezvous->allGather(checksum + name);
+  std::string device = mayShareDevice(transport) ? "" : transport.device;
+  device.resize(std::min(device.size(), size_t(255)));
+  device.insert(0, 1, static_cast<char>(device.size()));
+  absl::StatusOr<std::vector<std::string>> given = rendezvous->allGather(absl::StrCat(checksum, device, name));
   if (!given.ok())
     return given.status();
   for (int other = 1; other < size(); ++other)
-    if ((*given)[other] != (*given)[0].substr(0, checksum.size()))
+    if ((*given)[other].substr(0, checksum.size()) != (*given)[0].substr(0, checksum.size()))
       return abort(absl::FailedPreconditionError(
           absl::StrCat("rank ", other, " has another artifact than rank 0; give all ranks the same file")));
-  name = (*given)[0].substr(checksum.size());
+  if (absl::Status status = checkDevices(transport, *given, checksum.size()); !status.ok())
+    return abort(status);
+  size_t nameBegin = checksum.size() + 1 + deviceLength((*given)[0], checksum.size());
+  name = nameBegin <= (*given)[0].size() ? (*given)[0].substr(nameBegin) : "";
   if (absl::Status status = joinGroup(transport, name, timeout); !status.ok())
     return abort(status);
   poller = std::thread([this] { poll(); });

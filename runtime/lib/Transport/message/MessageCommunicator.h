@@ -43,6 +43,8 @@ struct TransportChoice {
   /// On rank 0: a name for the group, with which all of them join it. Joining may wait for the others without end.
   std::function<absl::StatusOr<std::string>()> nameGroup;
   std::function<absl::StatusOr<std::unique_ptr<Transport>>(const std::string &name)> join;
+  std::string device = {};               ///< `DeviceContext::uniqueName`, if there is a device.
+  const char *sharingVariable = nullptr; ///< See `TransportPlugin`.
 };
 
 /// Returns when all ranks have come. A rank that does not come, or makes no progress, for `timeout` ends the run on all

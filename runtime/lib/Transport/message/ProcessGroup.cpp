@@ -149,6 +149,8 @@ absl::StatusOr<std::unique_ptr<RankGroup>> dovetail::runtime::connectProcesses(c
     member.device = *std::move(context);
   }
   TransportChoice choice{transport, plugin.nameGroup, nullptr};
+  choice.device = member.device ? member.device->uniqueName() : "";
+  choice.sharingVariable = plugin.sharingVariable;
   if (world) {
     choice.nameGroup = [] { return std::string(); };
     choice.join = [world](const std::string &) { return world->join(); };

@@ -266,7 +266,13 @@ std::vector<std::pair<std::string, std::string>> listLibraries() {
 
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
   static const TransportPlugin plugin = {
-      transportPluginVersion, "cuda", "each process is a rank with a GPU of NVIDIA", nameGroup, joinGroup,
-      listLibraries};
+      .version = transportPluginVersion,
+      .memory = "cuda",
+      .description = "each process is a rank with a GPU of NVIDIA",
+      .nameGroup = nameGroup,
+      .joinGroup = joinGroup,
+      .listLibraries = listLibraries,
+      .sharingVariable = "NCCL_MULTI_RANK_GPU_ENABLE",
+  };
   return &plugin;
 }

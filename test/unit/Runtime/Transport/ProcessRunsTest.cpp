@@ -219,6 +219,26 @@ TEST(ProcessRuns, WrongRequestsAreRefused) {
   EXPECT_THAT(problem(cpu.program()), HasSubstr("programs for target 'cpu' keep theirs in memory of kind 'host'"));
 }
 
+/// The imitated machine has two devices, for the third process the first one once more.
+TEST(ProcessRuns, RanksDoNotShareADeviceUnasked) {
+  if (hasKernels())
+    GTEST_SKIP() << "the devices are those of NCCL's ranks";
+  for (int ranks : {2, 3}) {
+    auto program = gatherer(ranks).program();
+    auto outcomes = inProcesses(ranks, [&](const runtime::LaunchEnvironment &environment) {
+      ::unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+      absl::Status status = runtime::ProgramRunner::create(program, optionsOf(environment, 20)).status();
+      return std::to_string(runtime::exitCodeOf(status)) + ": " + std::string(status.message());
+    });
+    for (const Outcome &outcome : outcomes)
+      EXPECT_THAT(outcome.text,
+                  ranks == 2
+                      ? testing::Matcher<std::string>("0: ")
+                      : AllOf(HasSubstr("2: "), HasSubstr("ranks 0 and 2 have the same device, "
+                                                          "GPU-00000000-0000-0000-0000-000000000001, and nccl needs")));
+  }
+}
+
 TEST(ProcessRuns, AsynchronousErrorsEndTheRunOnAllRanks) {
   if (hasKernels())
     GTEST_SKIP() << "the error is NCCL's";
