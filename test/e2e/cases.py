@@ -386,6 +386,12 @@ def _convolutions():
         yield conv("groups", [1, 40, extent, 5], (48, 20, 3, 3), group=2, pads=[1] * 4)
         yield conv("cut-groups", [1, extent, 6, 6], (85, 7, 3, 3), dim=1, group=5, pads=[1] * 4)
         yield conv("many", [1, 16, extent, 120], (18, 16, 2, 1), pads=[1, 0, 0, 0])
+        # More is done to each element, before it is stored or when parts are added.
+        for channels in (20, 96):
+            operands = _weights(36, channels, 3, 3), _weights(36)
+            finish = [("Mul", (_weights(36, 1, 1),), {}), ("Add", (_weights(extent, 3),), {}), ("Relu", (), {})]
+            chain = [("Conv", operands, {"pads": [1] * 4}), *finish]
+            yield _chain(f"conv-tiles-finish-{channels}-{label}", chain, [1, channels, extent, 3], rows)
         # Blocks share the terms of a tile.
         yield conv("shared", [1, 96, extent, 3], (40, 96, 3, 3), pads=[1] * 4)
         shared, weights = f"conv-tiles-shared-terms-{label}", _weights(24, 8 * extent, 1, 3)

@@ -64,6 +64,15 @@ def SplitReductions : Pass<"plan-split-reductions", "::mlir::ModuleOp"> {
   let options = deviceOptions;
 }
 
+def FuseEpilogues : Pass<"plan-fuse-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Let kernels of products do what the next kernel does to each of their elements";
+  let description = [{
+    Where a launch computes sums of products in tiles, or adds the parts of such sums, and the next step alone reads the result, element by
+    element, both become one launch of one kernel. Sums then do not go through memory.
+  }];
+  let options = deviceOptions;
+}
+
 def GenerateBlockKernels : Pass<"plan-generate-block-kernels", "::mlir::ModuleOp"> {
   let summary = "Generate a function of the gpu dialect for every kernel, for devices that run blocks of threads";
   let description = [{

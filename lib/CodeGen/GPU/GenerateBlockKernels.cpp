@@ -33,6 +33,7 @@ template <typename Options> static Options getOptions(const DeviceDescription &d
 void dovetail::addBlockPasses(OpPassManager &passes, const DeviceDescription &device) {
   passes.addPass(createPlaceWeights());
   passes.addPass(createSplitReductions(getOptions<SplitReductionsOptions>(device)));
+  passes.addPass(createFuseEpilogues(getOptions<FuseEpiloguesOptions>(device)));
   // Reductions of one shape combine their parts in one way.
   passes.addPass(createShareKernels());
   passes.addPass(createGenerateBlockKernels(getOptions<GenerateBlockKernelsOptions>(device)));

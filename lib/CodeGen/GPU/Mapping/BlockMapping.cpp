@@ -178,6 +178,28 @@ BlockArgument BlockMapping::getArgument(const Memory &memory) {
   return &memory >= begin && &memory < end ? kernel.getBlock()->getArgument(&memory - begin) : BlockArgument();
 }
 
+bool BlockMapping::isAligned(plan::LayoutAttr layout, Type type, int64_t width) const {
+  // If the innermost dimension is whole and consists of vectors, and blocks of it do, the strides of all others are
+  // multiples of a vector.
+  int inner = layout.getInnermost(type);
+  if (inner < 0)
+    return false;
+  int64_t extent = cast<RankedTensorType>(type).getDimSize(inner);
+  return layout.getExtents()[inner] == extent && extent % width == 0 &&
+         (!layout.getFormat().isBlocked() || layout.getFormat().getBlock() % width == 0);
+}
+
+void BlockMapping::alignLoad(Value value, const Memory &memory, ArrayRef<Value> index, Value first, int64_t width) {
+  auto load = value.getDefiningOp<plan::LoadOp>();
+  BlockArgument argument = getArgument(memory);
+  if (!load || !argument)
+    return;
+  plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
+  int64_t bytes = width * getByteWidth(load.getType());
+  if (isAligned(layout, argument.getType(), width) && index[layout.getInnermost(argument.getType())] == first)
+    load.setAlignment(std::min(bytes, device.accessBytes));
+}
+
 void BlockMapping::emitStores(ArrayRef<Store> stores, Value condition) {
   OpBuilder::InsertionGuard guard(builder);
   if (condition) {

@@ -54,6 +54,8 @@ public:
   int64_t getGroupThreads() const { return groupThreads; }
   /// Into how many parts its reduction, of `terms` terms besides taps, is best divided among blocks. 1: none.
   virtual int64_t countParts(int64_t terms) const;
+  /// Whether the kernel is better for what else is done to each of its elements.
+  virtual bool takesEpilogues() const { return false; }
 
 protected:
   /// What a thread is to write: a value for each result, at an address that the type or `alignment` aligns.
@@ -90,6 +92,12 @@ protected:
   mlir::Value castIndex(mlir::Type type, mlir::Value value);
   mlir::Value multiplyAll(llvm::ArrayRef<mlir::Value> factors);
 
+  /// Whether runs of `width` elements along the innermost dimension are aligned.
+  bool isAligned(plan::LayoutAttr layout, mlir::Type type, int64_t width) const;
+  /// Says that the element `value` of `memory` at `index` is aligned, if it surely is. A run of `width` elements begins
+  /// at the innermost coordinate `first`.
+  void alignLoad(mlir::Value value, const Memory &memory, llvm::ArrayRef<mlir::Value> index, mlir::Value first,
+                 int64_t width);
   /// Computes the kernel's results at `index`, and writes what was computed if `condition`, if it is not null, holds.
   llvm::SmallVector<Store> emitResults();
   void emitStores(llvm::ArrayRef<Store> stores, mlir::Value condition = {});

@@ -28,8 +28,6 @@ private:
   Value emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) override;
   /// Whether a thread may compute `width` neighbours along `loop` together.
   bool mayHaveWidth(unsigned loop, int64_t width);
-  /// Whether runs of `width` elements along the innermost dimension are aligned.
-  bool isAligned(plan::LayoutAttr layout, Type type, int64_t width) const;
 
   int64_t width = 1;    ///< Neighbours along the innermost loop that a thread computes together.
   Value first;          ///< The innermost coordinate of the first of them.
@@ -59,17 +57,6 @@ bool ElementMapping::mayHaveWidth(unsigned loop, int64_t width) {
   });
 }
 
-bool ElementMapping::isAligned(plan::LayoutAttr layout, Type type, int64_t width) const {
-  // If the innermost dimension is whole and consists of vectors, and blocks of it do, the strides of all others are
-  // multiples of a vector.
-  int inner = layout.getInnermost(type);
-  if (inner < 0)
-    return false;
-  int64_t extent = cast<RankedTensorType>(type).getDimSize(inner);
-  return layout.getExtents()[inner] == extent && extent % width == 0 &&
-         (!layout.getFormat().isBlocked() || layout.getFormat().getBlock() % width == 0);
-}
-
 void ElementMapping::emitTile(Value tile) {
   setIndex(tile);
   if (width == 1)
@@ -91,15 +78,9 @@ void ElementMapping::emitTile(Value tile) {
 
 Value ElementMapping::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
   Value value = BlockMapping::emitLoad(memory, elementType, index);
-  auto load = value.getDefiningOp<plan::LoadOp>();
-  BlockArgument argument = getArgument(memory);
-  if (width == 1 || !isFirst || !load || !argument)
-    return value;
   // Where the elements that are computed together begin, those that they need often begin, too.
-  plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
-  int64_t bytes = width * getByteWidth(load.getType());
-  if (isAligned(layout, argument.getType(), width) && index[layout.getInnermost(argument.getType())] == first)
-    load.setAlignment(std::min(bytes, device.accessBytes));
+  if (width > 1 && isFirst)
+    alignLoad(value, memory, index, first, width);
   return value;
 }
 

@@ -361,6 +361,7 @@ void ProductMapping::storeSums(ArrayRef<Value> place, ArrayRef<Value> sums) {
         for (const Side::SideLoop &loop : sides[1].loops)
           index[loop.loop] = coordinates[1][column][loop.loop];
         sum = sums[row * sides[1].perThread + column];
+        runBegin = byRuns && column == first ? index[sides[1].loops.back().loop] : Value();
         llvm::append_range(stores, emitResults());
       }
       int64_t bytes = run * getByteWidth(stores.front().value.getType());
@@ -380,6 +381,13 @@ KernelBody::Values ProductMapping::emitOp(Operation *op, ArrayRef<Value> index) 
     return emitFinish(product, index, sum);
   // Parts are accumulators.
   return op == parts.getOperation() ? Values{sum} : BlockMapping::emitOp(op, index);
+}
+
+Value ProductMapping::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {
+  Value value = BlockMapping::emitLoad(memory, elementType, index);
+  if (runBegin)
+    alignLoad(value, memory, index, runBegin, sides[1].run);
+  return value;
 }
 
 std::unique_ptr<BlockMapping> dovetail::createProductMapping(const BlockKernel &kernel) {

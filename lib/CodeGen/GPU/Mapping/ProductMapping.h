@@ -27,6 +27,7 @@ public:
 
   bool take() override;
   int64_t countParts(int64_t terms) const override;
+  bool takesEpilogues() const override { return !parts; }
 
 private:
   /// The threads of a block along both sides of a tile, and the elements of each thread.
@@ -136,6 +137,7 @@ private:
   /// Whether runs of a side's elements in the tile are neighbours in the result, and begin at multiples of a run.
   bool storesRuns(const Side &side);
   Values emitOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> index) override;
+  mlir::Value emitLoad(const Memory &memory, mlir::Type elementType, llvm::ArrayRef<mlir::Value> index) override;
 
   // Operands.
   /// Sets the coordinates of a side's loops at `offset` in the tile, of a run of `width`, or of the last one. Returns
@@ -175,6 +177,7 @@ private:
   llvm::SmallVector<mlir::Value> tileCounts;
   int64_t notFinite = 0; ///< In shared memory, of each buffer, whether a factor was infinite or not a number.
   mlir::Value sum;       ///< Of the element that is being stored.
+  mlir::Value runBegin;  ///< The innermost coordinate of that element, if a run of elements begins there.
 };
 
 } // namespace dovetail

@@ -21,8 +21,12 @@ bool ProductMapping::findProduct() {
   auto yielded = kernel.getYield().getValues();
   parts = yielded.front().getDefiningOp<plan::PartsOp>();
   Operation *op = parts ? parts.getReduction().getDefiningOp() : getOnlyResult(kernel);
+  // More may be done to each element.
+  if (SmallVector<Operation *> outer = analysis.getOuterReductions(); !op && outer.size() == 1)
+    op = outer.front();
   product = dyn_cast_if_present<DefinitionOpInterface>(op);
-  return product && yielded.size() == 1 && isCheap(kernel, op) && getDefinition(product).isProduct;
+  return product && yielded.size() == 1 && isCheap(kernel, op) && getDefinition(product).isProduct &&
+         (parts || cast<RankedTensorType>(op->getResult(0).getType()).getShape() == kernel.getShape());
 }
 
 bool ProductMapping::take() {
