@@ -58,8 +58,8 @@ static std::optional<Affine> getAffine(CastOp narrow) {
   return Affine{conv, factor, summand};
 }
 
-/// `constant`, of one element or of one for each channel of a value of this rank, as one for each channel. Nothing if it
-/// varies along other dimensions.
+/// `constant`, of one element or of one for each channel of a value of this rank, as one for each channel. Nothing if
+/// it varies along other dimensions.
 static std::optional<SmallVector<double>> getPerChannel(Value constant, int64_t rank, int64_t channels) {
   SmallVector<double> numbers = *getFloats(constant);
   ArrayRef<int64_t> shape = shapeOf(constant);
@@ -72,8 +72,8 @@ static std::optional<SmallVector<double>> getPerChannel(Value constant, int64_t 
   return numbers;
 }
 
-/// Whether each channel's weights keep their digits when they are multiplied by its factor. The largest must be far from
-/// the largest number of its type, and so large that subnormal ones do not count beside it.
+/// Whether each channel's weights keep their digits when they are multiplied by its factor. The largest must be far
+/// from the largest number of its type, and so large that subnormal ones do not count beside it.
 static bool keepsDigits(Value weights, ArrayRef<double> factors) {
   std::optional<SmallVector<double>> numbers = getFloats(weights);
   if (!numbers || numbers->empty())
