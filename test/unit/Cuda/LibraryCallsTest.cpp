@@ -210,6 +210,8 @@ TEST_F(LibraryCalls, TransposedWindowsSideBySideAreProducts) {
   call.loops[5] = call.loops[6] = {2, {}};
   call.weightsAccess = {layout::IndexExpr::loop(4), layout::IndexExpr::loop(1), layout::IndexExpr::loop(5),
                         layout::IndexExpr::loop(6)};
+  uint32_t bias = addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant);
+  call.postOps = {{PostOpKind::AddTensor, bias}};
   call.form.isTransposed = true;
   call.form.windows.assign(2, {/*kernel=*/2, /*stride=*/2, /*dilation=*/1, /*pad=*/0, true});
   for (int dim : {2, 3})
@@ -217,17 +219,19 @@ TEST_F(LibraryCalls, TransposedWindowsSideBySideAreProducts) {
         call.form.windows[dim - 2].at(layout::IndexExpr::loop(dim), layout::IndexExpr::loop(dim + 3));
   allocate(ElementType::F32);
   auto floatsOf = [&](uint32_t tensor) { return reinterpret_cast<float *>(memory.buffers[tensor].data); };
-  for (uint32_t tensor : {call.input, call.weights})
+  for (uint32_t tensor : {call.input, call.weights, bias})
     for (int64_t i = 0, count = memory.buffers[tensor].bytes() / 4; i < count; ++i)
       floatsOf(tensor)[i] = static_cast<float>((i * 7 + tensor) % 11) - 5;
   ASSERT_TRUE(run(convolution, {.explain = true}).ok());
   EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
   EXPECT_THAT(report.staged, ElementsAre("weights, once"));
-  EXPECT_THAT(blasLog->executions, ElementsAre(0, 0, 0, 0));
+  EXPECT_EQ(report.fused, 1);
+  // Columns of two taps follow each other.
+  EXPECT_THAT(blasLog->executions, ElementsAre(0, 0));
   for (int64_t h = 0; h < 8; ++h)
     for (int64_t w = 0; w < 8; ++w)
       for (int64_t o = 0; o < 8; ++o) {
-        float expected = 0;
+        float expected = floatsOf(bias)[o];
         for (int64_t c = 0; c < 4; ++c)
           expected += floatsOf(call.input)[(h / 2 * 4 + w / 2) * 4 + c] *
                       floatsOf(call.weights)[((c * 8 + o) * 2 + h % 2) * 2 + w % 2];

@@ -161,11 +161,12 @@ PointwiseStaging::PointwiseStaging(const RankMemory &memory, const ConvolutionCa
   factor = layoutOf(weights);
   if (!factor.isFactor(geometry.weightsBox[rowDim].size(), geometry.weightsBox[columnDim].size()) ||
       (packs && weights.alignment < vectorAlignment)) {
-    // Tap by tap.
+    // Tap by tap, but those along the last dimension are columns next to each other.
     MemoryFormat order;
-    for (int dim = 2; dim < geometry.weightsBox.rank(); ++dim)
+    int last = geometry.weightsBox.rank() - 1;
+    for (int dim = 2; dim < last; ++dim)
       order.order.push_back(dim);
-    order.order.insert(order.order.end(), {rowDim, columnDim});
+    order.order.insert(order.order.end(), {rowDim, last, columnDim});
     MemoryView packed = MemoryView::packed(weightsView.type, geometry.weightsBox, order);
     if (keepsWeights) {
       packedBytes = alignedSize(packed.bytes());
@@ -181,6 +182,20 @@ PointwiseStaging::PointwiseStaging(const RankMemory &memory, const ConvolutionCa
   if (!isLast(outView) || (packs && !isPacked(outView, packedOut, geometry.outBox)) ||
       readsResult(memory, std::span(call.postOps).subspan(fused), call.output))
     output = copied(std::move(packedOut), scratch);
+
+  if (!isTransposed || !keepsWeights)
+    return;
+  int last = geometry.outBox.rank() - 1;
+  const layout::Window &window = call.form.windows.back();
+  int64_t columns = geometry.outBox[1].size();
+  bool isWhole = (geometry.outBox[last].lo + window.pad) % window.stride == 0 &&
+                 (geometry.outBox[last].hi + window.pad) % window.stride == 0;
+  if (window.kernel == 1 || !isWhole || output.view.strides[last] != columns || factor.columnStride != 1 ||
+      weights.view.strides[last] != columns)
+    return;
+  joined = window.kernel;
+  biasOffset = packedBytes;
+  packedBytes += alignedSize(joined * columns * elementSize(outView.type));
 }
 
 ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call, const ProductGeometry &geometry,

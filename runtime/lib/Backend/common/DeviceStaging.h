@@ -111,8 +111,10 @@ struct PointwiseStaging {
   MemoryView source;   ///< Of these elements, in the input's own memory. It has the box of `input`.
   StagedOperand input, weights, output;
   MatrixLayout factor;   ///< Of the weights of a tap: a row for each channel that is read.
+  int64_t joined = 1;    ///< Taps along the last dimension whose columns follow each other in weights and output.
   DeviceScratch scratch; ///< For copies; of weights only if they are not kept.
   int64_t packedBytes = 0;
+  int64_t biasOffset = 0; ///< In packed memory, of a bias for all joined columns, if there are joined taps.
 };
 
 /// The operands of Fourier transforms of some lines at least.

@@ -22,13 +22,31 @@ using layout::Box;
 /// More calls than this take longer than copies around one.
 static constexpr int64_t mostCalls = 16;
 
+absl::StatusOr<int64_t> PointwisePart::joinedTaps(size_t fused) const {
+  if (staging->joined == 1)
+    return 1;
+  for (size_t i = 0; i < fused; ++i) {
+    const PostOpInfo &op = call.postOps[i];
+    if (!op.readsTensor())
+      continue;
+    absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, geometry.outBox);
+    if (!operand.ok())
+      return operand.status();
+    // What is added lies as the result does, and a bias is repeated once.
+    if (operand->isFull ? operand->strides.back() != geometry.outBox[1].size()
+                        : !memory.isConstant(static_cast<uint32_t>(op.tensor)))
+      return 1;
+  }
+  return staging->joined;
+}
+
 absl::StatusOr<bool> PointwisePart::planProduct(size_t fused, const std::vector<int64_t> &taps) {
   const Box &outBox = geometry.outBox;
   const MemoryView &in = staging->input.view, &weights = staging->weights.view, &out = staging->output.view;
   Product planned;
   MatrixProduct product;
   product.type = out.type;
-  product.n = outBox[1].size();
+  product.n = joined * outBox[1].size();
   product.k = geometry.inBox[1].size();
   absl::StatusOr<bool> takes = planned.epilogue.plan(memory, call.postOps, fused, outBox, /*columnDim=*/1, product);
   if (!takes.ok() || !*takes)
@@ -93,6 +111,10 @@ absl::StatusOr<bool> PointwisePart::planProduct(size_t fused, const std::vector<
 absl::StatusOr<bool> PointwisePart::planProducts(size_t fused) {
   log.fused = fused;
   products.clear();
+  absl::StatusOr<int64_t> found = joinedTaps(fused);
+  if (!found.ok())
+    return found.status();
+  joined = *found;
   int64_t count = 1, numCalls = 0;
   for (const layout::Window &window : call.form.windows)
     count *= window.kernel;
@@ -101,6 +123,8 @@ absl::StatusOr<bool> PointwisePart::planProducts(size_t fused) {
     int64_t rest = number;
     for (size_t dim = taps.size(); dim-- > 0; rest /= call.form.windows[dim].kernel)
       taps[dim] = rest % call.form.windows[dim].kernel;
+    if (taps.back() % joined != 0)
+      continue;
     size_t before = products.size();
     absl::StatusOr<bool> found = planProduct(fused, taps);
     if (!found.ok() || !*found)
@@ -158,8 +182,27 @@ absl::Status PointwisePart::prepare() {
   return finish ? finish->prepare(memory.memory(call.output).type) : absl::OkStatus();
 }
 
+absl::Status PointwisePart::bindBias(std::byte *address) {
+  const PostOpInfo &op = call.postOps[*products.front().epilogue.biasNumber()];
+  absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, geometry.outBox);
+  if (!operand.ok())
+    return operand.status();
+  MemoryView source =
+      MemoryView::rowMajor(memory.memory(call.output).type, operand->box, const_cast<std::byte *>(operand->address));
+  for (int64_t tap = 0; tap < joined; ++tap) {
+    MemoryView target = source;
+    target.data = address + tap * source.bytes();
+    absl::StatusOr<std::unique_ptr<DeviceWork>> copy = copyBetween(handles.context, target, source, operand->box);
+    if (!copy.ok())
+      return copy.status();
+    biasCopies.push_back(*std::move(copy));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PointwisePart::bind(std::byte *scratchMemory, std::byte *&packed) {
   scratchMemory = DeviceScratch::align(scratchMemory);
+  std::byte *packedMemory = packed;
   const MemoryView &weightsView = memory.memory(call.weights), &outView = memory.memory(call.output);
   auto copy = [&](StagedOperand &operand, const MemoryView &from, std::unique_ptr<DeviceWork> &slot) {
     absl::StatusOr<std::unique_ptr<DeviceWork>> made = copyBetween(handles.context, operand.view, from, from.box);
@@ -184,8 +227,15 @@ absl::Status PointwisePart::bind(std::byte *scratchMemory, std::byte *&packed) {
       return status;
   out.view.data = out.isStaged ? scratchMemory + out.offset : outView.address(geometry.outBox);
   workspace = scratchMemory + workspaceOffset;
+  std::byte *bias = nullptr;
+  if (joined > 1 && products.front().epilogue.biasNumber()) {
+    bias = packedMemory + staging->biasOffset;
+    if (absl::Status status = bindBias(bias); !status.ok())
+      return status;
+  }
   for (Product &product : products)
-    if (absl::Status status = product.epilogue.bind(memory, call.postOps, geometry.outBox, *product.call); !status.ok())
+    if (absl::Status status = product.epilogue.bind(memory, call.postOps, geometry.outBox, *product.call, bias);
+        !status.ok())
       return status;
   return finish ? finish->bind(outView, out.view) : absl::OkStatus();
 }
@@ -193,6 +243,9 @@ absl::Status PointwisePart::bind(std::byte *scratchMemory, std::byte *&packed) {
 absl::Status PointwisePart::pack(DeviceStream &stream) {
   if (packOnce && copyWeights)
     if (absl::Status status = copyWeights->issue(stream); !status.ok())
+      return status;
+  for (const std::unique_ptr<DeviceWork> &copy : biasCopies)
+    if (absl::Status status = copy->issue(stream); !status.ok())
       return status;
   for (Product &product : products)
     if (product.call->algorithmCount() > 1)

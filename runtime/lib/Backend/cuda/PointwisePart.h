@@ -51,6 +51,10 @@ private:
 
   absl::StatusOr<bool> plan(StagingMode mode);
   absl::StatusOr<bool> planProducts(size_t fused);
+  /// How many taps along the last dimension are one product with the first `fused` post-ops.
+  absl::StatusOr<int64_t> joinedTaps(size_t fused) const;
+  /// Repeats the bias for all of these at `address`.
+  absl::Status bindBias(std::byte *address);
   /// Of the tap at `taps`. Nothing if none of the part's elements have it.
   absl::StatusOr<bool> planProduct(size_t fused, const std::vector<int64_t> &taps);
   /// Calls `body` with the addresses of a product's operands, `at` elements from the first ones.
@@ -75,6 +79,8 @@ private:
   std::optional<PointwiseStaging> staging;
   int64_t workspaceOffset = 0;
   std::vector<Product> products;
+  int64_t joined = 1;                                  ///< Taps of a product along the last dimension.
+  std::vector<std::unique_ptr<DeviceWork>> biasCopies; ///< That of each of these.
   CandidateLog log;
   std::unique_ptr<PostOpWork> finish; ///< Post-ops that are left, or a copy.
   std::unique_ptr<DeviceWork> copyIn, copyWeights;

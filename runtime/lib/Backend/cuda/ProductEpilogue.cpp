@@ -59,7 +59,8 @@ absl::StatusOr<bool> ProductEpilogue::plan(const RankMemory &memory, const std::
       absl::StatusOr<PostOpOperand> read = operandOf(memory, op, outBox);
       if (!read.ok())
         return read.status();
-      bool isVector = read->box[columnDim].size() == product.n && (product.n == 1 || read->strides[columnDim] == 1);
+      int64_t columns = outBox[columnDim].size();
+      bool isVector = read->box[columnDim].size() == columns && (columns == 1 || read->strides[columnDim] == 1);
       for (int dim = 0; dim < outBox.rank(); ++dim)
         isVector &= dim == columnDim || read->box[dim].size() == 1;
       if (isVector && !bias) {
@@ -80,7 +81,7 @@ absl::StatusOr<bool> ProductEpilogue::plan(const RankMemory &memory, const std::
 }
 
 absl::Status ProductEpilogue::bind(const RankMemory &memory, const std::vector<PostOpInfo> &ops, const Box &outBox,
-                                   MatrixCall &call) {
+                                   MatrixCall &call, const std::byte *repeated) {
   auto find = [&](size_t number) { return operandOf(memory, ops[number], outBox); };
   if (added) {
     absl::StatusOr<PostOpOperand> found = find(*added);
@@ -88,6 +89,8 @@ absl::Status ProductEpilogue::bind(const RankMemory &memory, const std::vector<P
       return found.status();
     data = found->address;
   }
+  if (bias && repeated)
+    return call.setBias(repeated);
   if (bias) {
     absl::StatusOr<PostOpOperand> found = find(*bias);
     if (!found.ok())

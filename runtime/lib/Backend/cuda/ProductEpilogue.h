@@ -34,9 +34,12 @@ public:
   /// about the bias and the activation. False if the library does something else. Errors: those of `operandOf`.
   absl::StatusOr<bool> plan(const RankMemory &memory, const std::vector<PostOpInfo> &ops, size_t fused,
                             const layout::Box &outBox, int columnDim, MatrixProduct &product);
-  /// Gives `call` the address of the bias, and finds that of the matrix. Errors: those of `operandOf`.
+  /// Gives `call` the address of the bias, `repeated` if that is not null, and finds that of the matrix. Errors: those
+  /// of `operandOf`.
   absl::Status bind(const RankMemory &memory, const std::vector<PostOpInfo> &ops, const layout::Box &outBox,
-                    MatrixCall &call);
+                    MatrixCall &call, const std::byte *repeated = nullptr);
+  /// The number of the bias among the post-ops, if there is one.
+  std::optional<size_t> biasNumber() const { return bias; }
 
   /// The matrix that is added, without an address; null if there is none.
   const PostOpOperand *addedOperand() const { return operand ? &*operand : nullptr; }
