@@ -9,8 +9,9 @@
 // Stands in for libnccl.so.2: ranks are processes of one machine, connected by sockets, and work is done in the streams
 // of the fake driver. When a rank is lost, what waits for it waits until the communicator is aborted. That waits for
 // all work in progress, which may be another communicator's, and until nobody has graphs with calls of it any more.
-// With FAKE_NCCL_ERROR_AFTER=n there is an asynchronous error after n calls, and with FAKE_NCCL_DIES the process is
-// lost in the next call.
+//
+// FAKE_NCCL_ERROR_AFTER=n: there is an asynchronous error after n calls. FAKE_NCCL_DIES: the process is lost in the
+// next call. FAKE_NCCL_ENDS_SLOWLY: an abort takes half a second more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -222,6 +223,8 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   // Memory of the device is freed, which NCCL's kernels must have left.
   while (inProgress > 0 || (communicator->isRecorded && countGraphs() > 0))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (std::getenv("FAKE_NCCL_ENDS_SLOWLY"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
   --theLog.communicators;
   return ncclSuccess;
 }

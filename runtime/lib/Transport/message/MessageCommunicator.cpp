@@ -42,8 +42,21 @@ public:
     if (std::exchange(isOver, true))
       return;
     // One may wait for work in progress, which ends with another one only.
-    for (const std::unique_ptr<Transport> &transport : all)
-      std::thread([self = shared_from_this(), ended = transport.get()] { ended->abort(); }).detach();
+    for (const std::unique_ptr<Transport> &transport : all) {
+      ++ending;
+      std::thread([self = shared_from_this(), ended = transport.get()] {
+        ended->abort();
+        std::lock_guard lock(self->mutex);
+        --self->ending;
+        self->someEnded.notify_all();
+      }).detach();
+    }
+  }
+  /// Waits until what `end` began is done: when the process exits, libraries clean up below it. Not for ever, as an end
+  /// may wait for what never comes.
+  void waitForEnd() {
+    std::unique_lock lock(mutex);
+    someEnded.wait_for(lock, std::chrono::seconds(5), [&] { return ending == 0; });
   }
   absl::Status check() {
     std::lock_guard lock(mutex);
@@ -62,6 +75,8 @@ private:
   std::mutex mutex;
   std::vector<std::unique_ptr<Transport>> all;
   bool isOver = false;
+  int ending = 0; ///< Threads that end one.
+  std::condition_variable someEnded;
 };
 
 /// Nobody knows when messages end that are written there.
@@ -86,6 +101,7 @@ public:
       poller.join();
     // The last word to the others; then nothing calls back any more.
     rendezvous.reset();
+    transports->waitForEnd();
     if (transports->holdMemory())
       keepForEver(std::move(openChannels.memory));
   }
