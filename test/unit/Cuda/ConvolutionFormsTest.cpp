@@ -75,6 +75,20 @@ TEST_F(LibraryCalls, MeasuringFindsHowManyPostOpsAreFused) {
   }
 }
 
+/// Measuring looks at the fallback list, too, but not at what is compiled at run time and slow.
+TEST_F(LibraryCalls, MeasuringTriesWhatIsNotRecommended) {
+  ::setenv("FAKE_CUDNN_OFFERS", "fallback", 1);
+  cudnnLog->execute = [&](int plan) {
+    log->clock += plan == 1 ? 2 : 1;
+    return true;
+  };
+  for (bool autotune : {false, true}) {
+    EXPECT_TRUE(run(convolution, {.autotune = autotune, .explain = true}).ok());
+    EXPECT_EQ(report.implementation, autotune ? "cudnn engine 42" : "cudnn engine 41");
+  }
+  ::unsetenv("FAKE_CUDNN_OFFERS");
+}
+
 /// Weights that one form takes as they are, and the other packed, are as the form that is chosen wants them.
 TEST_F(LibraryCalls, MeasuringFindsTheStaging) {
   auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);

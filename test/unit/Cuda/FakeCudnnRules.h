@@ -8,7 +8,8 @@
 //
 // Defines the descriptors of the fake library, and for which graphs it has plans. It has them where the library had
 // them on an H100, as far as that is known, and where its documentation says so. FAKE_CUDNN_REFUSES names more that it
-// refuses. With FAKE_CUDNN_OFFERS=chains, it has all plans for all graphs. See FakeLibraries.h.
+// refuses. With FAKE_CUDNN_OFFERS=chains, it has all plans for all graphs, with FAKE_CUDNN_OFFERS=fallback,
+// plan 2 is in the fallback list. See FakeLibraries.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -126,6 +127,8 @@ inline bool isPrecompiled(const Descriptor &graph) {
 inline std::vector<int> plansOf(const Descriptor &query) {
   const Descriptor &graph = *query.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   bool isFallback = query.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
+  if (names("FAKE_CUDNN_OFFERS", "fallback"))
+    return isFallback ? std::vector<int>{2, 4} : std::vector<int>{0, 1};
   if (names("FAKE_CUDNN_OFFERS", "chains") || (!refuses("precompiled") && (isOfHalves(graph) || isPrecompiled(graph))))
     return isFallback ? std::vector<int>{4} : std::vector<int>{0, 1, 2, 3};
   return {isFallback ? 4 : 0};

@@ -32,15 +32,17 @@ absl::StatusOr<bool> ConvolutionPart::plan() {
   bool measures = options.autotune && !options.inPrologue;
   for (PlanSource source : {PlanSource::Recommended, PlanSource::Fallback, PlanSource::LastResort}) {
     for (std::unique_ptr<ConvolutionForm> &form : forms) {
-      size_t count = !measures ? 1 : ways.empty() ? tunedWays : tunedWaysOfOthers;
-      if (absl::StatusOr<bool> found = form->plan(source, count, workspace); !found.ok())
+      size_t known = form->planCount(), more = !measures ? 1 : ways.empty() ? tunedWays : tunedWaysOfOthers;
+      if (absl::StatusOr<bool> found = form->plan(source, known + more, workspace); !found.ok())
         return found;
-      for (size_t plan = 0; plan < form->planCount(); ++plan)
+      for (size_t plan = known; plan < form->planCount(); ++plan)
         ways.push_back({form.get(), plan});
       if (!measures && !ways.empty())
         break;
     }
-    if (!ways.empty())
+    // The heuristics may not know what is fast here.
+    bool goesOn = measures && source == PlanSource::Recommended;
+    if (!ways.empty() && !goesOn)
       break;
   }
   std::erase_if(forms, [](const std::unique_ptr<ConvolutionForm> &form) { return form->planCount() == 0; });
