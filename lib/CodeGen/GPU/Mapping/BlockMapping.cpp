@@ -103,8 +103,6 @@ void BlockMapping::createFunction() {
   auto function = gpu::GPUFuncOp::create(builder, loc, kernel.getSymName(), builder.getFunctionType(types, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({static_cast<int32_t>(device.blockThreads), 1, 1}));
-  if (blocksAtOnce > 1)
-    function->setAttr(blocksAtOnceAttrName, builder.getI32IntegerAttr(blocksAtOnce));
   for (unsigned i = 0; i < numTensors; ++i)
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
 
@@ -142,6 +140,8 @@ void BlockMapping::createFunction() {
   emitTiles();
   gpu::ReturnOp::create(builder, loc);
   shared.finish();
+  if (blocksAtOnce > 1)
+    function->setAttr(blocksAtOnceAttrName, builder.getI32IntegerAttr(blocksAtOnce));
 }
 
 Value BlockMapping::placeThread(Value first) { return groupThreads == 1 ? elements.addI(first, thread) : first; }

@@ -131,6 +131,10 @@ SmallVector<Value> ProductMapping::countByLoop() {
 Value ProductMapping::countTiles() {
   orderTerms();
   placeOperands();
+  // With pads, and terms that do not fill rows, ptxas would rather spill than have fewer blocks on a processor.
+  std::optional<int64_t> knownTerms = ElementBuilder::getConstantIndex(numNear);
+  if ((sides[0].isGuarded || sides[1].isGuarded) && (nearTerms.size() > 1 || !knownTerms || *knownTerms % depth != 0))
+    blocksAtOnce = std::max<int64_t>(blocksAtOnce, 2);
   tileCounts = countByLoop();
   return multiplyAll(tileCounts);
 }

@@ -139,8 +139,9 @@ double ProductMapping::estimate(const TileShape &shape, int64_t parts) const {
   // does not keep a processor busy: it waits for memory and for its slowest thread.
   const double processors = llvm::divideCeil(device.busyBlocks, 4), sumsAtATime = 128;
   constexpr double fewest = 1.5;
-  // Costs of a term: reads of shared memory for each row and column of a thread, and writes there for each of a tile.
-  constexpr double perRead = 1.5, perEdge = 1. / 16;
+  // Costs of a term: reads of shared memory for each row and column of a thread, and writes for each one of a tile.
+  // Reads mostly take place while sums are added.
+  constexpr double perRead = 5, overlapped = 0.75, perEdge = 1. / 16;
   // Of a block, until it has begun and when it stores.
   constexpr double perBlock = 1500;
   double tiles = blocks, elements = 1, reads = 0, edges = 0;
@@ -152,11 +153,12 @@ double ProductMapping::estimate(const TileShape &shape, int64_t parts) const {
     edges += edge;
   }
   // Large tiles leave no registers to other blocks, which would compute while one waits.
-  constexpr double fewSums = 16, ofSums = 0.04;
+  constexpr double fewSums = 16, perDoubling = 0.04;
   const double sums = shape.perThread[0] * shape.perThread[1];
-  double waits = 1 + ofSums * std::max(std::log2(sums / fewSums), 0.);
-  double ofChunk =
-      waits * depth * (elements / sumsAtATime + reads * perRead * device.blockThreads / 256 + edges * perEdge);
+  double waits = 1 + perDoubling * std::max(std::log2(sums / fewSums), 0.);
+  double ofSums = elements / sumsAtATime, ofReads = reads * perRead * device.blockThreads / 256;
+  double ofTerm = std::max(ofSums, ofReads) + (1 - overlapped) * std::min(ofSums, ofReads) + edges * perEdge;
+  double ofChunk = waits * depth * ofTerm;
   double ofBlock = std::ceil(static_cast<double>(chunks) / parts) * ofChunk + perBlock;
   double time = std::max(std::ceil(tiles * parts / processors), fewest) * ofBlock;
   // Another kernel, to which parts go by memory.
