@@ -421,6 +421,10 @@ def _convolutions():
         # That is so of oneDNN's convolutions, on some CPUs with AVX-512 too: the case is for generated kernels.
         yield dataclasses.replace(_cut(f"conv-tiles-long-{label}", draft, rows, 2), libraries=False)
         yield conv("transposed", [1, 24, extent, 6], (24, 18, 3, 3), "ConvTranspose", strides=[2, 2], pads=[1] * 4)
+        # Elements of a tile have taps in common.
+        yield conv("transposed-even", [1, 24, extent, 20], (24, 18, 2, 2), "ConvTranspose", strides=[2, 2])
+        weights, pads = (16, 20, 4, 6), [1, 2, 1, 1]
+        yield conv("transposed-thirds", [1, 16, 5, extent], weights, "ConvTranspose", dim=3, strides=[2, 3], pads=pads)
         yield conv(
             "transposed-groups", [1, 24, 7, extent], (24, 16, 2, 3), "ConvTranspose", dim=3, group=2, strides=[2, 1]
         )

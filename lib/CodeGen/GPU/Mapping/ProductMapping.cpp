@@ -114,7 +114,7 @@ SmallVector<Value> ProductMapping::countByLoop() {
   SmallVector<Value> tiles;
   for (const Side &side : sides) {
     SmallVector<Value> inBlock;
-    for (auto [loop, block, lo, count] : side.loops) {
+    for (auto [loop, block, lo, count, stride] : side.loops) {
       Range range = ranges[loop];
       bool isWhole = block == extents[loop];
       Value last = elements.floorDivI(elements.addI(range.hi, -1), block);
@@ -161,7 +161,7 @@ SmallVector<Value> ProductMapping::beginTile(Value tile) {
   };
   for (auto [number, side] : llvm::enumerate(sides)) {
     SmallVector<Value> counts;
-    for (auto &[loop, block, lo, count] : side.loops) {
+    for (auto &[loop, block, lo, count, stride] : side.loops) {
       Value inLoop = *digit++;
       lo = ranges[loop].lo;
       count = countSteps(loop, 1);
@@ -256,11 +256,22 @@ SmallVector<Value> ProductMapping::emitTerms(ValueRange sums, ArrayRef<Value> pl
 SmallVector<Value> ProductMapping::emitChunk(ValueRange sums, ArrayRef<Value> place, Value buffer) {
   if (!mustBeFinite(0) && !mustBeFinite(1))
     return emitTerms(sums, place, buffer, /*guarded=*/false);
-  // Zero for a factor that is not there is right if the other one is a number.
-  Value guarded = shared.load(builder.getI1Type(), elements.addI(buffer, notFinite));
-  return elements.ifElse(
-      guarded, sums.getTypes(), [&] { return emitTerms(sums, place, buffer, /*guarded=*/true); },
-      [&] { return emitTerms(sums, place, buffer, /*guarded=*/false); });
+  auto emitAll = [&] {
+    // Zero for a factor that is not there is right if the other one is a number.
+    Value guarded = shared.load(builder.getI1Type(), elements.addI(buffer, notFinite));
+    return elements.ifElse(
+        guarded, sums.getTypes(), [&] { return emitTerms(sums, place, buffer, /*guarded=*/true); },
+        [&] { return emitTerms(sums, place, buffer, /*guarded=*/false); });
+  };
+  // Of a transposed convolution, most taps reach none of the elements of a tile.
+  const Side &side = sides[0];
+  if (!mustBeFinite(1) || side.guardRows > 1 ||
+      llvm::none_of(side.loops, [](const Side::SideLoop &loop) { return loop.stride > 1; }))
+    return emitAll();
+  Value isAny = elements.boolean(false);
+  for (Value isOne : loadGuards(side, place[0], buffer))
+    isAny = elements.create<arith::OrIOp>(isAny, isOne);
+  return elements.ifElse(isAny, sums.getTypes(), emitAll, [&] { return llvm::to_vector_of<Value>(sums); });
 }
 
 SmallVector<Value> ProductMapping::emitChunks(ArrayRef<Value> place, Value begin, Value end, int64_t mostChunks) {

@@ -44,6 +44,7 @@ private:
       unsigned loop;
       int64_t block;
       mlir::Value lo, count; ///< Of the block in which the tile is.
+      int64_t stride = 1;    ///< Iterations are gone through by so many, from each of the first ones on.
     };
     unsigned operand = 0;
     llvm::SmallVector<SideLoop> loops; ///< Those that only this operand depends on, outermost first.
@@ -85,6 +86,8 @@ private:
   /// Finds the loops of both sides, and those of which a tile has one iteration. Returns how many tiles there were if
   /// each took a whole block of both sides.
   int64_t divideLoops();
+  /// Finds loops that are better gone through by strides: elements of one tile then have the same taps.
+  void findStrides();
   /// The shapes that tiles may have.
   llvm::SmallVector<TileShape> getShapes() const;
   /// The fastest of them if `parts` blocks share the terms of each tile, and an estimate of its time.

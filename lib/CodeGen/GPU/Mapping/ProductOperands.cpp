@@ -26,8 +26,14 @@ Value ProductMapping::setCoordinates(const Side &side, Value offset, MutableArra
   auto loops = llvm::map_to_vector(side.loops, [](const auto &each) { return each.loop; });
   auto counts = llvm::map_to_vector(side.loops, [](const auto &each) { return each.count; });
   SmallVector<Value> digits = delinearize(castIndex(getCounterType(loops), position), counts);
-  for (auto [each, digit] : llvm::zip_equal(side.loops, digits))
+  for (auto [each, digit] : llvm::zip_equal(side.loops, digits)) {
+    if (each.stride > 1) {
+      Value length = elements.index(extents[each.loop] / each.stride);
+      Value first = elements.create<arith::DivUIOp>(digit, length);
+      digit = elements.addI(elements.mulI(elements.create<arith::RemUIOp>(digit, length), each.stride), first);
+    }
     at[each.loop] = elements.addI(digit, each.lo);
+  }
   return isInside;
 }
 

@@ -35,6 +35,7 @@ bool ProductMapping::take() {
   if (!findProduct())
     return false;
   blocks = divideLoops();
+  findStrides();
   int64_t terms = 1;
   for (const Loop &loop : llvm::drop_begin(getDefinition(product).loops, rank))
     terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
@@ -75,7 +76,7 @@ int64_t ProductMapping::divideLoops() {
       tiles *= extents[loop];
       continue;
     }
-    sides[operand].loops.push_back({loop, block, {}, {}});
+    sides[operand].loops.push_back({loop, block, {}, {}, 1});
     sides[operand].extent *= block;
     tiles *= extents[loop] / block;
   }
@@ -84,6 +85,16 @@ int64_t ProductMapping::divideLoops() {
   if (llvm::any_of(sides[0].loops, [&](const auto &each) { return static_cast<int>(each.loop) == inner; }))
     std::swap(sides[0], sides[1]);
   return tiles;
+}
+
+void ProductMapping::findStrides() {
+  // Neighbours on the second side are stored together.
+  Side &side = sides[0];
+  for (Side::SideLoop &each : side.loops)
+    for (const layout::AccessDim &dim : getDefinition(product).reads[side.operand].dims)
+      if (dim.divisor != 1 && dim.index.getFactor(each.loop) == 1 && isStatic(each.loop) &&
+          each.block == extents[each.loop] && extents[each.loop] % dim.divisor == 0)
+        each.stride = dim.divisor;
 }
 
 //===----------------------------------------------------------------------===//
