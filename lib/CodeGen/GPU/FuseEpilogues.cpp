@@ -138,10 +138,12 @@ plan::KernelOp FuseEpilogues::getFused(plan::KernelOp first, plan::KernelOp seco
     if (!llvm::is_contained(staticLoops, loop))
       staticLoops.push_back(loop);
   llvm::sort(staticLoops);
-  kernel = plan::KernelOp::create(builder, first.getLoc(),
-                                  builder.getStringAttr(first.getSymName() + "_" + second.getSymName()),
-                                  builder.getArrayAttr(layouts), second.getResultLayouts(), DenseI64ArrayAttr(),
-                                  IntegerAttr(), plan::BlocksAttr(), IntegerAttr(), /*counts=*/nullptr);
+  std::string name = (first.getSymName() + "_" + second.getSymName()).str();
+  while (getOperation().lookupSymbol(name))
+    name += "_";
+  kernel = plan::KernelOp::create(builder, first.getLoc(), builder.getStringAttr(name), builder.getArrayAttr(layouts),
+                                  second.getResultLayouts(), DenseI64ArrayAttr(), IntegerAttr(), plan::BlocksAttr(),
+                                  IntegerAttr(), /*counts=*/nullptr);
   kernel.setStaticLoops(staticLoops);
   Block *body = builder.createBlock(&kernel.getBody());
   IRMapping mapping;
@@ -157,7 +159,6 @@ plan::KernelOp FuseEpilogues::getFused(plan::KernelOp first, plan::KernelOp seco
   addArguments(second);
   for (Operation &op : second.getBlock()->getOperations())
     builder.clone(op, mapping);
-  SymbolTable(getOperation()).insert(kernel);
   return kernel;
 }
 
