@@ -364,6 +364,16 @@ def _products():
         yield _chain(f"product-whole-{label}", whole, [extent, 24], rows, dim=0, exact=True, dtype=np.int64)
 
 
+def _large_tiles():
+    """So many elements that tiles of 128 by 64 and of 128 by 128 fill a large device."""
+    for rows in ((1999,), (1200, 799)):
+        label = "+".join(map(str, rows))
+        yield _single(f"product-large-{label}", "MatMul", [sum(rows), 33], rows, _weights(33, 2100), dim=0)
+    for rows in ((130,), (50, 80)):
+        label, weights = "+".join(map(str, rows)), (_weights(64, 16, 3, 3), _weights(64))
+        yield _single(f"conv-large-{label}", "Conv", [1, 16, sum(rows), 260], rows, *weights, pads=[1] * 4)
+
+
 def _convolutions():
     """Convolutions of several tiles, with borders and groups inside of tiles, and a rest of terms."""
     for rows in ((35,), (17, 18), (1, 0, 34)):
@@ -444,7 +454,7 @@ def _half_sums():
 
 _FAMILIES = (
     _strided_windows, _transposed, _resizes, _reshapes, _others, _half_sums, _columns, _tiles, _splits, _products,
-    _convolutions,
+    _convolutions, _large_tiles,
 )  # fmt: skip
 
 

@@ -71,15 +71,17 @@ def test_emulated_model(subject, ranks):
     assert not found, f"{partition}: {found}"
 
 
-@pytest.mark.parametrize("sizes", [(35,), (17, 18), (1, 0, 34)])
-def test_padding_is_not_multiplied(backend, sizes):
+@pytest.mark.parametrize(
+    "sizes, width, channels", [((35,), 9, 24), ((17, 18), 9, 24), ((1, 0, 34), 9, 24), ((130,), 260, 64)]
+)
+def test_padding_is_not_multiplied(backend, sizes, width, channels):
     """Padding does not make a number of a weight that is none; ONNX Runtime multiplies it by zero."""
     draft = Draft(np.random.default_rng(0))
-    image = draft.values([1, 16, sum(sizes), 9])
-    weights = draft.values([24, 16, 3, 3])
+    image = draft.values([1, 16, sum(sizes), width])
+    weights = draft.values([channels, 16, 3, 3])
     weights[3, 5, 0, 1], weights[7, 2, 2, 2], weights[20, 0, 1, 0] = np.inf, np.nan, -np.inf
     draft.node("Conv", draft.input(image, "x"), draft.constant(weights), pads=[1] * 4)
-    expected = np.zeros([1, 24, sum(sizes), 9])
+    expected = np.zeros([1, channels, sum(sizes), width])
     for taps in np.ndindex(3, 3):
         # The rows and columns of the result for which the tap is inside of the image, and those that it is at.
         pairs = list(zip(taps, image.shape[2:]))
