@@ -463,10 +463,7 @@ CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA
 CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                         unsigned shared, CUstream stream, void **parameters, void **) {
   std::string name = reinterpret_cast<FakeFunction *>(function)->name;
-  int count = name == "dovetail_copy_boxes"      ? 5
-              : name == "dovetail_combine_boxes" ? 5
-              : name == "dovetail_post_ops"      ? 2
-                                                 : theLog.parameters;
+  int count = dovetail::test::kernelParameters(name, theLog.parameters);
   std::vector<int64_t> numbers;
   for (int i = 0; i < count; ++i)
     numbers.push_back(parameter<int64_t>(parameters, i));
@@ -475,6 +472,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
     theLog.lastShared = shared;
     std::memcpy(theLog.lastParameters, numbers.data(), numbers.size() * sizeof(int64_t));
   }
+  if (name == "dovetail_post_ops")
+    return perform(stream, dovetail::test::postOps(blocks, threads, parameters, theLog));
   bool hasJobs = name == "dovetail_copy_boxes" || name == "dovetail_combine_boxes";
   if (hasJobs && !contexts.empty() && !reachesJobs(deviceOf(contexts.back()), name, numbers))
     return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -23,6 +23,7 @@ struct FakeDriverLog {
   std::string lastImage;                                       ///< The beginning of the code that was loaded last.
   unsigned lastShared = 0;                                     ///< Of the last launch: dynamic shared memory,
   int64_t lastParameters[8] = {};                              ///< and parameters.
+  int postOpWidth = 0;                                         ///< Elements of a vector of the last post-ops.
   int parameters = 0;                                          ///< How many parameters kernels of tests have.
   float clock = 0;                                             ///< What events record, in milliseconds.
   std::atomic<int> graphs = 0;                                 ///< Executable ones that are there.

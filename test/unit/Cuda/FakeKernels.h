@@ -13,9 +13,12 @@
 #ifndef DOVETAIL_TEST_CUDA_FAKEKERNELS_H
 #define DOVETAIL_TEST_CUDA_FAKEKERNELS_H
 
+#include "FakeDriver.h"
+
 #include "Backend/cuda/PostOpKernels.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,13 +55,30 @@ inline void runKernel(const std::string &name, unsigned blocks, unsigned threads
       copyBoxes(BoxTable{reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2], numbers[3], numbers[4]},
                 FakeBlock(block, blocks, threads, shared));
   int64_t count = static_cast<int64_t>(blocks) * threads;
-  for (int64_t index = count; index-- > 0;) {
-    if (name == "dovetail_combine_boxes")
+  if (name == "dovetail_combine_boxes")
+    for (int64_t index = count; index-- > 0;)
       combineBoxes(reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2],
                    static_cast<JobType>(numbers[3]), static_cast<JobReduction>(numbers[4]), index, count);
-    else if (name == "dovetail_post_ops")
-      applyPostOps(*reinterpret_cast<const PostOpJob *>(numbers[0]), numbers[1], index, count);
-  }
+}
+
+/// Runs the kernel of post-ops, with the parameters of now.
+inline std::function<void()> postOps(unsigned blocks, unsigned threads, void **parameters, FakeDriverLog &log) {
+  using runtime::cuda::PostOpJob;
+  return [=, &log, job = *static_cast<PostOpJob *>(parameters[0]), vectors = *static_cast<int64_t *>(parameters[1])] {
+    ++log.launches;
+    log.postOpWidth = job.width;
+    for (int64_t block = blocks; block-- > 0;)
+      for (unsigned thread = threads; thread-- > 0;)
+        runtime::cuda::applyPostOps(job, vectors, block, thread);
+  };
+}
+
+/// How many integers a kernel has as parameters; `others` for kernels of tests.
+inline int kernelParameters(const std::string &name, int others) {
+  return name == "dovetail_copy_boxes"      ? 5
+         : name == "dovetail_combine_boxes" ? 5
+         : name == "dovetail_post_ops"      ? 0
+                                            : others;
 }
 
 } // namespace dovetail::test

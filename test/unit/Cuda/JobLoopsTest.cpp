@@ -123,7 +123,7 @@ TEST_F(DeepPostOps, AreTakenApart) {
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_TRUE(work.issue(*stream).ok());
   ASSERT_TRUE(stream->synchronize().ok());
-  EXPECT_EQ(log->launches, 4);
+  EXPECT_EQ(log->launches, 32);
   for (int i = 0; i < count; ++i) {
     int inSource = 0, inAdded = 0;
     for (int dim = 0; dim < rank; ++dim) {

@@ -32,8 +32,11 @@ TEST(DeviceKernels, AssemblerAcceptsThem) {
   const CodeImage &ptx = kernelImages().front();
   ASSERT_EQ(ptx.kind, SectionKind::Ptx);
   std::ofstream(file).write(reinterpret_cast<const char *>(ptx.bytes.data()), ptx.bytes.size());
-  for (const char *arch : {"sm_80", "sm_90", "sm_100"}) {
-    std::string command = std::string(DOVETAIL_TEST_PTXAS) + " -v -arch=" + arch + " " + file + " -o /dev/null 2>&1";
+  for (const char *arch : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
+    // As many registers as for the images in the plug-in.
+    const char *registers = arch == std::string("sm_120") ? "80" : "64";
+    std::string command = std::string(DOVETAIL_TEST_PTXAS) + " -v -maxrregcount=" + registers + " -arch=" + arch + " " +
+                          file + " -o /dev/null 2>&1";
     std::string output;
     FILE *pipe = ::popen(command.c_str(), "r");
     ASSERT_NE(pipe, nullptr);
@@ -45,7 +48,8 @@ TEST(DeviceKernels, AssemblerAcceptsThem) {
       EXPECT_THAT(output, testing::HasSubstr(std::string("Compiling entry function '") + kernel));
     for (size_t at = 0; (at = output.find(" bytes stack frame", at)) != std::string::npos; ++at)
       EXPECT_EQ(output.substr(at - 2, 2), " 0") << arch << ": " << output;
-    EXPECT_EQ(output.find("spill stores"), output.find("0 bytes spill stores") + 8) << output;
+    for (size_t at = 0; (at = output.find(" bytes spill ", at)) != std::string::npos; ++at)
+      EXPECT_EQ(output.substr(at - 2, 2), " 0") << arch << ": " << output;
   }
 }
 
@@ -91,6 +95,12 @@ double largestError(float low, float high, float (*function)(float), double (*ex
   return largest;
 }
 
+float applyOne(const PostOpJob::Op &op, float x) {
+  float values[] = {x};
+  applyToAll(op, values, [](int) { return 0.0f; });
+  return values[0];
+}
+
 TEST(PostOpFunctions, AreAccurate) {
   EXPECT_LT(largestError(-87, 88.7f, exponential, std::exp), 1.5);
   EXPECT_LT(largestError(-104, -87, exponential, std::exp), 1.5); // Subnormal results.
@@ -117,7 +127,7 @@ TEST(PostOpFunctions, KnowTheLimits) {
     op.kind = kind;
     op.alpha = 0.5f;
     op.beta = 2;
-    EXPECT_TRUE(std::isnan(applyPostOp<float>(op, nan, 0))) << static_cast<int>(kind);
+    EXPECT_TRUE(std::isnan(applyOne(op, nan))) << static_cast<int>(kind);
   }
 }
 
@@ -151,7 +161,7 @@ TEST(PostOpFunctions, AreThoseOfOnnx) {
       op.beta = test.beta;
       float x = static_cast<float>(i) / 64;
       double expected = test.expected(x);
-      EXPECT_NEAR(applyPostOp<float>(op, x, 0), expected, 4e-7 * std::fmax(1, std::fabs(expected)))
+      EXPECT_NEAR(applyOne(op, x), expected, 4e-7 * std::fmax(1, std::fabs(expected)))
           << static_cast<int>(test.kind) << " of " << x;
     }
 }

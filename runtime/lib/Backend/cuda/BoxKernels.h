@@ -28,6 +28,10 @@ namespace dovetail::runtime::cuda {
 #define DOVETAIL_SHARED
 #endif
 
+// A function that stayed one would have a copy of a job in the memory of each thread.
+#define DOVETAIL_INLINE __attribute__((always_inline)) inline
+#define DOVETAIL_INLINED __attribute__((always_inline))
+
 /// Threads of a block of each of these kernels.
 constexpr uint32_t blockThreads = 256;
 

@@ -55,7 +55,7 @@ __attribute__((device_kernel)) void dovetail_combine_boxes(const BoxJob *jobs, i
                threadCount());
 }
 
-__attribute__((device_kernel)) void dovetail_post_ops(const PostOpJob *job, int64_t elements) {
-  applyPostOps(*job, elements, threadIndex(), threadCount());
+__attribute__((device_kernel)) void dovetail_post_ops(PostOpJob job, int64_t vectors) {
+  applyPostOps(job, vectors, __nvvm_read_ptx_sreg_ctaid_x(), __nvvm_read_ptx_sreg_tid_x());
 }
 }

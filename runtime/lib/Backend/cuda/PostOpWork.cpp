@@ -22,8 +22,6 @@ using layout::Box;
 
 namespace {
 
-constexpr int postOpThreads = 256;
-
 bool isTranscendental(PostOpKind kind) {
   switch (kind) {
   case PostOpKind::Sigmoid:
@@ -36,6 +34,36 @@ bool isTranscendental(PostOpKind kind) {
   default:
     return false;
   }
+}
+
+constexpr int innermost = PostOpJob::maxLoops - 1;
+
+/// Whether the job can go through vectors of 16 bytes.
+bool hasVectors(const PostOpJob &job, int64_t size) {
+  uint64_t common = static_cast<uint64_t>(job.counts[innermost].count) * size;
+  auto isWide = [&](uint64_t address, const int64_t *strides) {
+    common |= address;
+    for (int loop = 0; loop < innermost; ++loop)
+      common |= static_cast<uint64_t>(strides[loop]);
+    return strides[innermost] == size;
+  };
+  if (!isWide(job.result, job.strides) || (job.source && !isWide(job.source, job.sourceStrides)))
+    return false;
+  for (int op = 0; op < job.ops; ++op)
+    if (const PostOpJob::Op &read = job.op[op];
+        read.operand && read.strides[innermost] != 0 && !isWide(read.operand, read.strides))
+      return false;
+  return common % 16 == 0;
+}
+
+/// Goes on by elements of the innermost loop.
+void advance(PostOpJob &job, int64_t elements) {
+  job.result += static_cast<uint64_t>(elements * job.strides[innermost]);
+  if (job.source)
+    job.source += static_cast<uint64_t>(elements * job.sourceStrides[innermost]);
+  for (int op = 0; op < job.ops; ++op)
+    if (job.op[op].operand)
+      job.op[op].operand += static_cast<uint64_t>(elements * job.op[op].strides[innermost]);
 }
 
 } // namespace
@@ -74,13 +102,42 @@ absl::Status PostOpWork::prepare(ElementType type) {
   return absl::OkStatus();
 }
 
-void PostOpWork::addJobs(const std::vector<Loop> &loops, const PostOpJob &whole) {
+void PostOpWork::addJob(PostOpJob job, int64_t rounds, int64_t size) {
+  auto width = static_cast<uint32_t>(16 / size);
+  // The few elements that are no vector have a launch of their own where it costs less than the others gain.
+  constexpr uint32_t many = 1 << 18;
+  uint32_t count = job.counts[innermost].count, rest = count % width;
+  if (rounds == count && count >= many && rest > 0) {
+    PostOpJob last = job;
+    advance(last, count - rest);
+    last.counts[innermost] = Divisor::of(rest);
+    addJob(last, rest, size);
+    rounds = count -= rest;
+    job.counts[innermost] = Divisor::of(count);
+  }
+  job.width = 1;
+  if (hasVectors(job, size)) {
+    job.width = static_cast<int32_t>(width);
+    job.counts[innermost] = Divisor::of(count / width);
+    job.strides[innermost] *= width;
+    job.sourceStrides[innermost] *= width;
+    for (int op = 0; op < job.ops; ++op)
+      job.op[op].strides[innermost] *= width;
+    rounds /= width;
+  }
+  jobs.push_back(job);
+  vectors.push_back(rounds);
+}
+
+void PostOpWork::addJobs(const std::vector<Loop> &loops, const PostOpJob &whole, int64_t size) {
   std::vector<int64_t> counts;
   for (const Loop &loop : loops)
     counts.push_back(loop.count);
   for (const LoopPart &part : splitLoops(counts, PostOpJob::maxLoops)) {
+    if (part.rounds() == 0)
+      continue;
     PostOpJob job = whole;
-    std::fill(std::begin(job.counts), std::end(job.counts), 1);
+    std::fill(std::begin(job.counts), std::end(job.counts), Divisor::of(1));
     int next = PostOpJob::maxLoops;
     for (size_t i = loops.size(); i-- > 0;) {
       const Loop &loop = loops[i];
@@ -92,14 +149,13 @@ void PostOpWork::addJobs(const std::vector<Loop> &loops, const PostOpJob &whole)
           job.op[op].operand += static_cast<uint64_t>(part.first[i] * loop.operandStrides[op]);
       if (part.count[i] == 1)
         continue;
-      job.counts[--next] = static_cast<uint32_t>(part.count[i]);
+      job.counts[--next] = Divisor::of(static_cast<uint32_t>(part.count[i]));
       job.strides[next] = loop.targetStride;
       job.sourceStrides[next] = loop.sourceStride;
       for (int op = 0; op < job.ops; ++op)
         job.op[op].strides[next] = loop.operandStrides[op];
     }
-    jobs.push_back(job);
-    elements.push_back(part.rounds());
+    addJob(job, part.rounds(), size);
   }
 }
 
@@ -107,7 +163,7 @@ absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source
   int64_t size = elementSize(target.type);
   size_t begin = first;
   jobs.clear();
-  elements.clear();
+  vectors.clear();
   // A chain that is longer than a job goes on in place. A copy is a chain of no operations.
   do {
     size_t count = std::min<size_t>(ops.size() - begin, PostOpJob::maxOps);
@@ -156,28 +212,20 @@ absl::Status PostOpWork::bind(const MemoryView &target, const MemoryView &source
       else
         merged.push_back(std::move(loop));
     }
-    addJobs(merged, job);
+    addJobs(merged, job, size);
     begin += count;
   } while (begin < ops.size());
-
-  int64_t bytes = static_cast<int64_t>(jobs.size() * sizeof(PostOpJob));
-  absl::StatusOr<std::shared_ptr<std::byte>> allocated = context->allocate(bytes);
-  if (!allocated.ok())
-    return allocated.status();
-  table = *std::move(allocated);
-  return context->upload(table.get(), jobs.data(), bytes);
+  return absl::OkStatus();
 }
 
 absl::Status PostOpWork::issue(DeviceStream &stream) {
   DeviceScope scope(*context);
   for (size_t i = 0; i < jobs.size(); ++i) {
-    std::byte *job = table.get() + i * sizeof(PostOpJob);
-    void *parameters[] = {&job, &elements[i]};
-    int64_t blocks = std::clamp<int64_t>((elements[i] + postOpThreads - 1) / postOpThreads, 1,
-                                         context->multiprocessors * int64_t(8));
+    void *parameters[] = {&jobs[i], &vectors[i]};
+    int64_t blocks = std::max<int64_t>((vectors[i] + vectorsOfBlock - 1) / vectorsOfBlock, 1);
     if (absl::Status status =
             context->check(context->api.cuLaunchKernel(context->postOps, static_cast<unsigned>(blocks), 1, 1,
-                                                       postOpThreads, 1, 1, 0, handleOf(stream), parameters, nullptr),
+                                                       blockThreads, 1, 1, 0, handleOf(stream), parameters, nullptr),
                            "cuLaunchKernel");
         !status.ok())
       return status;

@@ -50,7 +50,9 @@ private:
     std::vector<int64_t> operandStrides;
   };
 
-  void addJobs(const std::vector<Loop> &loops, const PostOpJob &whole);
+  /// With elements of `size` bytes.
+  void addJobs(const std::vector<Loop> &loops, const PostOpJob &whole, int64_t size);
+  void addJob(PostOpJob job, int64_t rounds, int64_t size);
 
   std::shared_ptr<Context> context;
   const RankMemory &memory;
@@ -59,8 +61,7 @@ private:
   layout::Box box;
 
   std::vector<PostOpJob> jobs;
-  std::vector<int64_t> elements; ///< Of each job.
-  std::shared_ptr<std::byte> table;
+  std::vector<int64_t> vectors; ///< Of each job.
 };
 
 } // namespace dovetail::runtime::cuda
