@@ -32,7 +32,7 @@ absl::StatusOr<int64_t> PointwisePart::joinedTaps(size_t fused) const {
     absl::StatusOr<PostOpOperand> operand = operandOf(memory, op, geometry.outBox);
     if (!operand.ok())
       return operand.status();
-    // What is added lies as the result does, and a bias is repeated once.
+    // A matrix that is added lies as the result does. A bias is repeated once.
     if (operand->isFull ? operand->strides.back() != geometry.outBox[1].size()
                         : !memory.isConstant(static_cast<uint32_t>(op.tensor)))
       return 1;
