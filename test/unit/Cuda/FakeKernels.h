@@ -66,6 +66,7 @@ inline std::function<void()> postOps(unsigned blocks, unsigned threads, void **p
   using runtime::cuda::PostOpJob;
   return [=, &log, job = *static_cast<PostOpJob *>(parameters[0]), vectors = *static_cast<int64_t *>(parameters[1])] {
     ++log.launches;
+    log.clock += log.launchTime;
     log.postOpWidth = job.width;
     for (int64_t block = blocks; block-- > 0;)
       for (unsigned thread = threads; thread-- > 0;)
