@@ -73,3 +73,16 @@ func.func @few_filters(%x: tensor<1x16x8x8xf32>, %v: tensor<8x16x3x3xf32>, %w: t
   %1 = dovetail.conv_transpose %0, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, output_padding = array<i64: 0, 0>} : (tensor<1x8x8x8xf32>, tensor<8x8x2x2xf32>) -> tensor<1x8x16x16xf32>
   return %1 : tensor<1x8x16x16xf32>
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// Each channel for itself.
+// CHECK-LABEL: plan.program @depthwise
+// CHECK: plan.launch
+// CHECK-NOT: plan.convolution
+func.func @depthwise(%x: tensor<1x32x8x8xf16>, %w: tensor<32x1x3x3xf16>) -> tensor<1x32x8x8xf16> {
+  %0 = dovetail.conv %x, %w {groups = 32 : i64, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x32x8x8xf16>, tensor<32x1x3x3xf16>) -> tensor<1x32x8x8xf16>
+  return %0 : tensor<1x32x8x8xf16>
+}
