@@ -302,7 +302,10 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   return perform(stream, [=] { function(data); });
 }
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {
-  auto fill = [=] { std::memset(reinterpret_cast<void *>(target), value, bytes); };
+  auto fill = [=] {
+    ++theLog.fills;
+    std::memset(reinterpret_cast<void *>(target), value, bytes);
+  };
   return perform(stream, fill, CU_GRAPH_NODE_TYPE_MEMSET);
 }
 CUresult cuStreamCreate(CUstream *stream, unsigned) {

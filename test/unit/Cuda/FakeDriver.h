@@ -19,7 +19,7 @@
 #include <string>
 
 struct FakeDriverLog {
-  std::atomic<int> launches = 0, copies = 0, allocations = 0;
+  std::atomic<int> launches = 0, copies = 0, allocations = 0, fills = 0;
   std::string lastImage;                                       ///< The beginning of the code that was loaded last.
   unsigned lastShared = 0;                                     ///< Of the last launch: dynamic shared memory,
   int64_t lastParameters[8] = {};                              ///< and parameters.

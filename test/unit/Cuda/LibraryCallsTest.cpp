@@ -253,6 +253,18 @@ TEST_F(LibraryCalls, RecommendationIsTakenUnlessMeasured) {
     }
 }
 
+/// In a model other steps have used the cache since the last run.
+TEST_F(LibraryCalls, CachesAreColdWhenWaysAreMeasured) {
+  int fills = 0;
+  blasLog->execute = [&](int way) {
+    bool isCold = std::exchange(fills, log->fills.load()) != log->fills;
+    log->clock += isCold == (way == 1) ? 1 : 2;
+    return true;
+  };
+  ASSERT_TRUE(run(product, {.autotune = true}).ok());
+  EXPECT_THAT(blasLog->executions, ElementsAre(1));
+}
+
 TEST_F(LibraryCalls, TheFastestIsChosen) {
   const float times[2][3] = {{0, 3, 2}, {5, 4, 4.5f}};
   for (size_t step : {convolution, product}) {

@@ -33,9 +33,9 @@ struct FastestWay {
   std::vector<absl::StatusOr<double>> milliseconds; ///< Of one run of each way, or the error that it ended with.
 };
 
-/// Measures `count` ways to do the same, each the same number of times after one run that does not count, and returns
-/// the fastest; of equal ones the first. `issue` issues one way once. Those that it fails for are left out. Errors:
-/// what is wrong with the first way when all fail, or with the device.
+/// Measures `count` ways to do the same, each the same number of times after one run that does not count, with cold
+/// caches, and returns the one with the least median; of equal ones the first. `issue` issues one way once. Those that
+/// it fails for are left out. Errors: what is wrong with the first way when all fail, or with the device.
 absl::StatusOr<FastestWay> findFastest(const Context &context, DeviceStream &stream, size_t count,
                                        absl::FunctionRef<absl::Status(size_t)> issue);
 
