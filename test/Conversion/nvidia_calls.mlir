@@ -86,3 +86,17 @@ func.func @depthwise(%x: tensor<1x32x8x8xf16>, %w: tensor<32x1x3x3xf16>) -> tens
   %0 = dovetail.conv %x, %w {groups = 32 : i64, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>} : (tensor<1x32x8x8xf16>, tensor<32x1x3x3xf16>) -> tensor<1x32x8x8xf16>
   return %0 : tensor<1x32x8x8xf16>
 }
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// Few results of long sums, which kernels divide among blocks; in TF32 a library has enough speed for them.
+// CHECK-LABEL: plan.program @long_sums
+// F32: plan.launch
+// F32-NOT: plan.convolution
+// TF32: plan.convolution
+func.func @long_sums(%x: tensor<1x1024x14x14xf32>, %w: tensor<256x1024x1x1xf32>) -> tensor<1x256x14x14xf32> {
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x1024x14x14xf32>, tensor<256x1024x1x1xf32>) -> tensor<1x256x14x14xf32>
+  return %0 : tensor<1x256x14x14xf32>
+}
