@@ -92,6 +92,12 @@ static bool keepsDigits(Value weights, ArrayRef<double> factors) {
   return true;
 }
 
+/// Whether all numbers are far from the largest of `type`: a sum with a product that is as large stays a number.
+static bool isFarFromInfinity(ArrayRef<double> numbers, FloatType type) {
+  double most = APFloat::getLargest(type.getFloatSemantics()).convertToDouble() / 2;
+  return llvm::all_of(numbers, [&](double number) { return std::abs(number) <= most; });
+}
+
 /// narrow(wide(conv(x, w)) * factor + summand) = conv(x, narrow(wide(w) * factor)) + narrow(summand).
 static LogicalResult foldAffine(CastOp narrow, PatternRewriter &rewriter) {
   std::optional<Affine> affine = getAffine(narrow);
@@ -102,7 +108,8 @@ static LogicalResult foldAffine(CastOp narrow, PatternRewriter &rewriter) {
   int64_t rank = conv.getType().getRank(), channels = conv.getType().getDimSize(1);
   std::optional<SmallVector<double>> factors = getPerChannel(affine->factor, rank, channels),
                                      summands = getPerChannel(affine->summand, rank, channels);
-  if (!factors || !summands || channels == 0 || !keepsDigits(weights, *factors))
+  if (!factors || !summands || channels == 0 || !keepsDigits(weights, *factors) ||
+      !isFarFromInfinity(*summands, cast<FloatType>(conv.getType().getElementType())))
     return failure();
   Location loc = narrow.getLoc();
   Type type = conv.getType().getElementType(), wide = rewriter.getF32Type();

@@ -61,6 +61,24 @@ func.func @infinite(%x: tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16> {
 
 // -----
 
+// The summand would be infinite, and the sum not a number.
+
+// CHECK-LABEL: func.func @infinite_summand
+// CHECK: dovetail.add {{.*}} : (tensor<1x1x4x4xf32>, tensor<f32>)
+func.func @infinite_summand(%x: tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16> {
+  %w = dovetail.constant dense<1.0> : tensor<1x1x1x1xf16>
+  %s = dovetail.constant dense<316.0> : tensor<f32>
+  %b = dovetail.constant dense<-94800.0> : tensor<f32>
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x1x4x4xf16>, tensor<1x1x1x1xf16>) -> tensor<1x1x4x4xf16>
+  %1 = dovetail.cast %0 {to = f32} : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf32>
+  %2 = dovetail.mul %1, %s : (tensor<1x1x4x4xf32>, tensor<f32>) -> tensor<1x1x4x4xf32>
+  %3 = dovetail.add %2, %b : (tensor<1x1x4x4xf32>, tensor<f32>) -> tensor<1x1x4x4xf32>
+  %4 = dovetail.cast %3 {to = f16} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf16>
+  return %4 : tensor<1x1x4x4xf16>
+}
+
+// -----
+
 // The factor varies along the image, or the convolution is read by others, too.
 
 // CHECK-LABEL: func.func @others

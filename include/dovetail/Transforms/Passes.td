@@ -247,8 +247,8 @@ def FoldNarrowScales : Pass<"dovetail-fold-narrow-scales"> {
     `cast(add(mul(cast(conv(x, w)), s), b))` to f16 or bf16, with constants `s` and `b` of f32 for each channel, as
     batch normalisation has them, becomes `add(conv(x, cast(mul(cast(w), s))), cast(b))`. Then a library applies the
     summand and what follows. Weights are rounded once more, and the result once less. Where weights would lose digits
-    because the type has no numbers of their size, nothing changes. For targets whose libraries have products of 16
-    bits; others compute them in f32, with all factors.
+    because the type has no numbers of their size, or summands come near its largest number, nothing changes. For
+    targets whose libraries have products of 16 bits, whoever does a convolution there; others compute them in f32.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
