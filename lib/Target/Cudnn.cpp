@@ -47,32 +47,34 @@ private:
 /// Whether generated kernels are faster at a convolution than the library, or than cuBLASLt, which does the products
 /// that have no windows. Measured on an H100 with cuDNN 9.19.
 bool Cudnn::isSlower(Operation *op) const {
-  constexpr int64_t fewest = 16;
   auto conv = dyn_cast<ConvOp>(op);
-  bool isStrict = conv && !roundsFactors && conv.getGroups() == 1 && conv.getType().getElementType().isF32();
-  if (conv && isProductOfTaps(op)) {
-    // 16 to 2 channels at 512 x 512 take 11 us, by cuBLASLt 27 in f32 and 40 in f16.
-    int64_t columns = conv.getType().getDimSize(1);
-    if (columns < fewest)
-      return true;
-    int64_t rows = conv.getType().getNumElements() / columns;
-    // cuBLASLt seldom divides long sums among blocks where results are few. 1024 to 256 channels at 14 x 14 take 12.3
-    // us, and by kernels 9.5.
-    constexpr int64_t edge = 64, longSum = 512, fewTiles = 64;
-    return isStrict && conv.getInput().getType().getDimSize(1) >= longSum &&
-           llvm::divideCeil(rows, edge) * llvm::divideCeil(columns, edge) <= fewTiles;
-  }
-  if (!conv)
+  if (!conv || conv.getType().getNumElements() == 0)
     return false;
-  // Each channel for itself. In f32 and f16, 7 x 7 of 64 channels at 512 x 512 take 3.8 ms, by kernels 0.39.
+  // Each channel for itself. 7 x 7 of 64 channels at 512 x 512 take 3.8 ms in f32 and f16. A kernel takes 0.39 in f32.
   ArrayRef<int64_t> weights = cast<RankedTensorType>(conv.getWeights().getType()).getShape();
   if (conv.getGroups() > 1 && weights[1] == 1)
     return true;
+  if (conv.getGroups() > 1)
+    return false;
+  constexpr int64_t fewest = 16;
+  int64_t columns = weights[0], rows = conv.getType().getNumElements() / columns,
+          terms = ShapedType::getNumElements(weights.drop_front());
+  // 16 to 2 channels at 512 x 512 take 11 us, by cuBLASLt 27 in f32 and 40 in f16.
+  if (isProductOfTaps(op) && columns < fewest)
+    return true;
+  // Without tiles, kernels are no better: each element is a fold of its own.
+  if (roundsFactors || !conv.getType().getElementType().isF32() || rows < fewest || columns < fewest || terms < fewest)
+    return false;
+  if (isProductOfTaps(op)) {
+    // cuBLASLt seldom divides long sums among blocks where results are few. In a 14 x 14 image, 1024 to 256 channels
+    // take 12.3 us. A kernel takes 9.5.
+    constexpr int64_t edge = 64, longSum = 512, fewTiles = 64;
+    return terms >= longSum && llvm::divideCeil(rows, edge) * llvm::divideCeil(columns, edge) <= fewTiles;
+  }
   // Without tensor cores the library copies to channels first and back. It has few blocks for small images. Windows of
   // ResNet-50 take 1.04 ms, and by kernels 0.25. A U-Net of base 64 takes 70 ms at 1024 x 1024, and by kernels 33.
-  // Where the library's workspace is too small, it takes a hundred times as long. Without tiles, kernels are no better:
-  // each element is a fold of its own.
-  return isStrict && weights[0] >= fewest && ShapedType::getNumElements(weights.drop_front()) >= fewest;
+  // Where the library's workspace is too small, it takes a hundred times as long.
+  return true;
 }
 
 /// The library says only on the device what its engines need: one that needs more than this is not used.
