@@ -71,6 +71,10 @@ struct MatrixLayout {
   int64_t rowStride = 0, columnStride = 0;
   int64_t alignment = vectorAlignment; ///< Of the addresses of all matrices of a batch, in bytes.
 
+  /// Whether both have the same strides.
+  bool isLike(const MatrixLayout &other) const {
+    return rowStride == other.rowStride && columnStride == other.columnStride;
+  }
   /// Whether rows, or else columns, are contiguous, as libraries for products want them.
   bool isFactor(int64_t rows, int64_t columns) const {
     return hasContiguousRows(rows, columns) || isTransposed(rows, columns);

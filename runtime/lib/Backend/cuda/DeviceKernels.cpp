@@ -24,7 +24,7 @@ static int64_t threadCount() {
 }
 
 /// As much as the launch asks for.
-extern DOVETAIL_SHARED char sharedMemory[];
+alignas(16) extern DOVETAIL_SHARED char sharedMemory[];
 
 namespace {
 

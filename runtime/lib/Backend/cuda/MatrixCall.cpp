@@ -286,9 +286,11 @@ absl::Status MatrixCall::issue(DeviceStream &stream, const void *a, const void *
   double wideOne = 1, wideFactor = factor;
   const void *alpha = wide ? static_cast<const void *>(&wideOne) : &one;
   const void *beta = wide ? static_cast<const void *>(&wideFactor) : &factor;
+  // In place, the library wants one description of both.
+  bool isInPlace = !product.hasC || (c == d && product.c.isLike(product.d) && product.batchC == product.batchD);
   return api.check(api.cublasLtMatmul(*handle, operation, alpha, b, layoutA, a, layoutB, beta, product.hasC ? c : d,
-                                      layoutC, d, layoutD, &algorithm.algorithm, workspaceMemory, algorithm.workspace,
-                                      reinterpret_cast<cudaStream_t>(handleOf(stream))),
+                                      isInPlace ? layoutD : layoutC, d, layoutD, &algorithm.algorithm, workspaceMemory,
+                                      algorithm.workspace, reinterpret_cast<cudaStream_t>(handleOf(stream))),
                    "cublasLtMatmul");
 }
 

@@ -34,8 +34,9 @@ struct FastestWay {
 };
 
 /// Measures `count` ways to do the same, each the same number of times after one run that does not count, with cold
-/// caches, and returns the one with the least median; of equal ones the first. `issue` issues one way once. Those that
-/// it fails for are left out. Errors: what is wrong with the first way when all fail, or with the device.
+/// caches as far as there is memory to overwrite them, and returns the one with the least median; of equal ones the
+/// first. `issue` issues one way once. Those that it fails for are left out. Errors: what is wrong with the first way
+/// when all fail, or with the device.
 absl::StatusOr<FastestWay> findFastest(const Context &context, DeviceStream &stream, size_t count,
                                        absl::FunctionRef<absl::Status(size_t)> issue);
 
