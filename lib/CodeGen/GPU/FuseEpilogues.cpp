@@ -184,7 +184,7 @@ void FuseEpilogues::runOnOperation() {
     return signalPassFailure();
   SmallVector<plan::LaunchOp> launches;
   getOperation().walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
-  // The next step of a fused one is looked at again.
+  // A step that was fused is no longer there.
   DenseSet<Operation *> done;
   for (plan::LaunchOp first : launches) {
     if (done.contains(first))
