@@ -16,6 +16,8 @@
 
 #include "Harness/Halves.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -41,9 +43,19 @@ struct Layout {
   int64_t stride = 0;
 };
 
+/// Of addresses, in bytes: of A, B, C and D.
+using Alignments = std::array<uint32_t, 4>;
+
 struct Preference {
   uint64_t mostWorkspace = 0;
+  Alignments alignments = {256, 256, 256, 256}; ///< Unless told, as the library's header says.
 };
+
+/// Whether an address is as aligned as was promised, of the first matrix of a batch and of all others.
+bool isAligned(const void *address, const Layout &layout, uint64_t promised) {
+  int64_t size = layout.type == CUDA_R_32F ? 4 : 2, step = layout.batch > 1 ? layout.stride * size : 0;
+  return (reinterpret_cast<uintptr_t>(address) | static_cast<uintptr_t>(step)) % promised == 0;
+}
 
 double load(const void *data, int64_t index, cudaDataType_t type) {
   if (type == CUDA_R_32F)
@@ -134,6 +146,12 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     size_t) {
   if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
     std::memcpy(&of(preference)->mostWorkspace, value, sizeof(uint64_t));
+  constexpr cublasLtMatmulPreferenceAttributes_t alignments[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  for (int i = 0; i < 4; ++i)
+    if (name == alignments[i])
+      std::memcpy(&of(preference)->alignments[i], value, sizeof(uint32_t));
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
@@ -173,6 +191,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     if (workspace > of(preference)->mostWorkspace)
       continue;
     results[*found].algo.data[0] = i;
+    // Algorithms rely on these. The bias is a number here, whose alignment is that of the address that comes later.
+    std::copy_n(of(preference)->alignments.begin(), 4, results[*found].algo.data + 1);
+    auto bias = reinterpret_cast<uintptr_t>(of(operation)->bias);
+    results[*found].algo.data[5] = bias & (~bias + 1);
     results[*found].state = CUBLAS_STATUS_SUCCESS;
     results[*found].workspaceSize = workspace;
     bool isPlain = of(operation)->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
@@ -217,6 +239,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   if (reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
     return CUBLAS_STATUS_INVALID_VALUE;
   float scale = *static_cast<const float *>(alpha), keep = *static_cast<const float *>(beta);
+  bool isBiasAligned = !(of(operation)->epilogue & CUBLASLT_EPILOGUE_BIAS) ||
+                       reinterpret_cast<uintptr_t>(of(operation)->bias) % algorithm->data[5] == 0;
+  if (!isAligned(a, *of(layoutA), algorithm->data[1]) || !isAligned(b, *of(layoutB), algorithm->data[2]) ||
+      (keep != 0 && !isAligned(c, *of(layoutC), algorithm->data[3])) ||
+      !isAligned(d, *of(layoutD), algorithm->data[4]) || !isBiasAligned)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  // The manual's words: in place if C == D and Cdesc == Ddesc.
+  if (keep != 0 && c == d && layoutC != layoutD)
+    return CUBLAS_STATUS_INVALID_VALUE;
   auto multiply = [=, op = *of(operation), sizeA = *of(layoutA), sizeB = *of(layoutB), sizeC = *of(layoutC),
                    sizeD = *of(layoutD)] {
     bool ta = op.transposeA == CUBLAS_OP_T, tb = op.transposeB == CUBLAS_OP_T;
