@@ -114,6 +114,9 @@ std::optional<unsigned> FuseEpilogues::findLink(plan::LaunchOp first, plan::Laun
     return std::nullopt;
   unsigned number = link - second.getReads().begin();
   auto type = cast<plan::RefType>(value.getType()).getTensor();
+  // What the product reads stays until the target is written, so that a wider one would need more memory than was said.
+  if (target.getTensorType().getElementTypeBitWidth() > type.getElementTypeBitWidth())
+    return std::nullopt;
   ArrayRef<Attribute> loops = first.getLoops().getValue(), others = second.getLoops().getValue();
   plan::KernelOp kernel = getKernel(first), other = getKernel(second);
   if (isPartial(type) || loops.take_front(type.getRank()) != others || kernel.getInPlace() || other.getInPlace() ||

@@ -137,11 +137,10 @@ static void splitLaunch(plan::LaunchOp launch, plan::KernelOp parts, const Split
   // Buffers and views come before all steps.
   builder.setInsertionPoint(
       &*llvm::find_if_not(*program.getBlock(), [](Operation &op) { return isa<plan::BufferOp, plan::ViewOp>(op); }));
-  auto kind = isa<plan::PrologueOp>(launch->getParentOp()) ? plan::BufferKind::Persistent : plan::BufferKind::Arena;
   SmallVector<Value> views;
   for (RankedTensorType parts : split.getTypes()) {
     RankedTensorType type = getBufferType(launch, parts);
-    auto buffer = plan::BufferOp::create(builder, loc, kind, type, format);
+    auto buffer = plan::BufferOp::create(builder, loc, plan::BufferKind::Arena, type, format);
     views.push_back(plan::ViewOp::create(builder, loc, plan::RefType::get(type), buffer.getBuffer(), StringAttr()));
   }
 
@@ -167,7 +166,9 @@ void SplitReductions::runOnOperation() {
   for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
     std::optional<Split> split = choose(kernel);
     ArrayRef<plan::LaunchOp> users = launches[kernel.getSymNameAttr()];
-    if (!split || users.empty())
+    // Prologues run once, and their values have memory of their own for good.
+    auto isInPrologue = [](plan::LaunchOp launch) { return isa<plan::PrologueOp>(launch->getParentOp()); };
+    if (!split || users.empty() || llvm::any_of(users, isInPrologue))
       continue;
     // Parts of one number are neighbours as the elements are.
     SmallVector<int64_t> order(kernel.getResultLayout(0).getOrder());

@@ -37,6 +37,20 @@ plan.kernel @transpose(%x: tensor<900x600xf32>) layouts [<[0, 1], [900, 600]>] -
   plan.yield %0 : tensor<600x900xf32>
 }
 
+// A wider result would need more memory beside the operands than was said.
+
+// CHECK-LABEL: plan.kernel @half_product(
+// CHECK-LABEL: plan.kernel @widen(
+plan.kernel @half_product(%a: tensor<900x100xf16>, %b: tensor<100x600xf16>) layouts [<[0, 1], [900, 100]>, <[0, 1], [100, 600]>] -> [<[0, 1], [900, 600]>]
+    attributes {static_loops = array<i64: 0, 1, 2>} {
+  %0 = dovetail.matmul %a, %b : (tensor<900x100xf16>, tensor<100x600xf16>) -> tensor<900x600xf16>
+  plan.yield %0 : tensor<900x600xf16>
+}
+plan.kernel @widen(%x: tensor<900x600xf16>) layouts [<[0, 1], [900, 600]>] -> [<[0, 1], [900, 600]>] attributes {static_loops = array<i64: 0, 1>} {
+  %0 = dovetail.cast %x {to = f32} : (tensor<900x600xf16>) -> tensor<900x600xf32>
+  plan.yield %0 : tensor<900x600xf32>
+}
+
 // Parts of a product are added, and then finished.
 
 // PARTS-LABEL: plan.kernel @shared_parts(
@@ -61,13 +75,18 @@ plan.kernel @relu(%x: tensor<1x60x70xf32>) layouts [<[0, 1, 2], [1, 60, 70]>] ->
 !long = !plan.ref<tensor<1x60x9000xf32>>
 !longer = !plan.ref<tensor<9000x70xf32>>
 !few = !plan.ref<tensor<1x60x70xf32>>
+!ha = !plan.ref<tensor<900x100xf16>>
+!hb = !plan.ref<tensor<100x600xf16>>
+!hc = !plan.ref<tensor<900x600xf16>>
 
 // CHECK: plan.launch @product_finish(%[[X:.*]], %[[Y:.*]], %{{.*}}, %[[READ:.*]]) -> (%{{.*}}) loops [900, 600, 100] {step_name = "Gemm"}
-// A value that is an output, or is read twice, is in memory.
+// A value that is an output is in memory.
 // CHECK-NEXT: plan.launch @product(%[[X]], %[[Y]]) -> (%[[KEPT:.*]]) loops
 // CHECK-NEXT: plan.launch @{{finish.*}}(%[[KEPT]],
 // CHECK-NEXT: plan.launch @product(%[[X]], %[[Y]])
 // CHECK-NEXT: plan.launch @transpose(
+// CHECK: plan.launch @half_product(
+// CHECK-NEXT: plan.launch @widen(
 // PARTS: plan.launch @shared_parts(%{{.*}}) -> (%[[PARTS:.*]]) loops
 // PARTS-NEXT: plan.launch @shared_relu(%[[PARTS]]) -> (%{{.*}}) loops [1, 60, 70, {{[0-9]+}}]
 plan.program @main mesh @mesh target "emulated" {
@@ -85,6 +104,14 @@ plan.program @main mesh @mesh target "emulated" {
   %11 = plan.buffer arena tensor<9000x70xf32> <[0, 1]>
   %12 = plan.buffer arena tensor<1x60x70xf32> <[0, 1, 2]>
   %13 = plan.buffer arena tensor<1x60x70xf32> <[0, 1, 2]>
+  %14 = plan.buffer arena tensor<900x100xf16> <[0, 1]>
+  %15 = plan.buffer arena tensor<100x600xf16> <[0, 1]>
+  %16 = plan.buffer arena tensor<900x600xf16> <[0, 1]>
+  %17 = plan.buffer arena tensor<900x600xf32> <[0, 1]>
+  %ha = plan.view %14 : !ha
+  %hb = plan.view %15 : !hb
+  %hc = plan.view %16 : !hc
+  %wide = plan.view %17 : !c
   %a = plan.view %0 : !a
   %b = plan.view %1 : !b
   %r = plan.view %2 : !c
@@ -107,5 +134,7 @@ plan.program @main mesh @mesh target "emulated" {
   plan.launch @transpose(%s) -> (%t) loops [600, 900] : (!c) -> (!t)
   plan.launch @shared(%l1, %l2) -> (%few) loops [1, 60, 70, 9000] : (!long, !longer) -> (!few)
   plan.launch @relu(%few) -> (%relu) loops [1, 60, 70] : (!few) -> (!few)
+  plan.launch @half_product(%ha, %hb) -> (%hc) loops [900, 600, 100] : (!ha, !hb) -> (!hc)
+  plan.launch @widen(%hc) -> (%wide) loops [900, 600] : (!hc) -> (!c)
   plan.output "q" %q : !c
 }
