@@ -114,7 +114,7 @@ std::optional<unsigned> FuseEpilogues::findLink(plan::LaunchOp first, plan::Laun
     return std::nullopt;
   unsigned number = link - second.getReads().begin();
   auto type = cast<plan::RefType>(value.getType()).getTensor();
-  // What the product reads stays until the target is written, so that a wider one would need more memory than was said.
+  // Operands of the product stay until the target is written. A wider target would need more memory than was said.
   if (target.getTensorType().getElementTypeBitWidth() > type.getElementTypeBitWidth())
     return std::nullopt;
   ArrayRef<Attribute> loops = first.getLoops().getValue(), others = second.getLoops().getValue();
