@@ -8,7 +8,9 @@ import zlib
 
 import bench
 import dovetail_models
-from cases import TOLERANCE, fixed_cases, random_case
+import numpy as np
+from cases import TOLERANCE, Case, fixed_cases, random_case
+from dovetail_models.graph import Graph
 from harness.partition import Partition
 
 from . import expected, inputs, timed_models
@@ -248,11 +250,36 @@ def timed(target):
     yield from _exchanges(sizes)
 
 
+def _relu_cases():
+    """Relu behind a product and a convolution of single elements, some of which are NaN or infinite.
+
+    Libraries do all of it in one call, and none says what its Relu makes of NaN, which stays NaN in ONNX.
+    """
+    rng = np.random.RandomState(5)
+    x = rng.standard_normal((1, 64, 32)).astype(np.float32)
+    weights, bias = rng.standard_normal((32, 48)).astype(np.float32), rng.standard_normal(48).astype(np.float32)
+    x[0, 3], x[0, 9, 0], x[0, 20, 5] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        result = np.maximum(x @ weights + bias, 0)
+    graph = Graph("relu", 17)
+    product = graph.op("MatMul", graph.input("x", list(x.shape)), graph.weight(weights))
+    graph.output(graph.op("Relu", graph.op("Add", product, graph.weight(bias))), "y", 3)
+    whole = Partition({"y": 1}, {})
+    yield Case("relu-of-nan-product", graph.build(), {"x": x}, whole, TOLERANCE, known={"y": result})
+    image = lambda array: np.ascontiguousarray(array.transpose(0, 2, 1).reshape(1, -1, 8, 8))
+    graph = Graph("relu", 17)
+    kernel = graph.weight(np.ascontiguousarray(weights.T.reshape(48, 32, 1, 1)))
+    product = graph.op("Conv", graph.input("x", [1, 32, 8, 8]), kernel, graph.weight(bias))
+    graph.output(graph.op("Relu", product), "y", 4)
+    yield Case("relu-of-nan-conv", graph.build(), {"x": image(x)}, whole, TOLERANCE, known={"y": image(result)})
+
+
 def operator_cases():
-    """Some of the fixed cases, by a library and by our kernels, and as many random ones, in turns."""
+    """Relu of NaN, some of the fixed cases, by a library and by our kernels, and as many random ones, in turns."""
     fixed = list(fixed_cases().values())
     # A prime number of steps: neighbours are alike.
     chosen = itertools.cycle(fixed[start] for start in range(0, len(fixed), 13))
+    yield from _relu_cases()
     for seed in itertools.count(FIRST_SEED):
         case = next(chosen)
         yield case
