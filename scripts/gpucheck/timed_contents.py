@@ -12,6 +12,7 @@ import numpy as np
 from cases import TOLERANCE, Case, fixed_cases, random_case
 from dovetail_models.graph import Graph
 from harness.partition import Partition
+from onnx import TensorProto
 
 from . import expected, inputs, timed_models
 from .contents import FIRST_SEED, TF32_TOLERANCE
@@ -251,9 +252,9 @@ def timed(target):
 
 
 def _relu_cases():
-    """Relu behind a product and a convolution of single elements, some of which are NaN or infinite.
+    """Relu behind a product and convolutions of elements some of which are NaN or infinite.
 
-    Libraries do all of it in one call, and none says what its Relu makes of NaN, which stays NaN in ONNX.
+    NaN stays NaN in ONNX. cuBLASLt's Relu makes 0 of it, and cuDNN promises nothing for most of its engines.
     """
     rng = np.random.RandomState(5)
     x = rng.standard_normal((1, 64, 32)).astype(np.float32)
@@ -272,6 +273,19 @@ def _relu_cases():
     product = graph.op("Conv", graph.input("x", [1, 32, 8, 8]), kernel, graph.weight(bias))
     graph.output(graph.op("Relu", product), "y", 4)
     yield Case("relu-of-nan-conv", graph.build(), {"x": image(x)}, whole, TOLERANCE, known={"y": image(result)})
+    # Windows in f16, of small integers, so that nothing is rounded. With stride 2 no CPU takes Winograd's algorithm,
+    # which spreads NaN over its tiles.
+    x = rng.randint(-2, 3, (1, 16, 8, 8)).astype(np.float16)
+    weights = rng.randint(-1, 2, (32, 16, 3, 3)).astype(np.float16)
+    x[0, 3, 2, 2] = np.nan
+    padded = np.pad(x.astype(np.float32), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2]
+    result = np.maximum(np.einsum("nchwij,ocij->nohw", windows, weights.astype(np.float32)), 0).astype(np.float16)
+    graph = Graph("relu", 17)
+    image = graph.input("x", list(x.shape), TensorProto.FLOAT16)
+    product = graph.op("Conv", image, graph.weight(weights), pads=[1] * 4, strides=[2, 2])
+    graph.output(graph.op("Relu", product), "y", 4, TensorProto.FLOAT16)
+    yield Case("relu-of-nan-windows", graph.build(), {"x": x}, whole, TOLERANCE, known={"y": result})
 
 
 def operator_cases():
