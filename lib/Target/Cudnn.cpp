@@ -67,8 +67,10 @@ bool Cudnn::isSlower(Operation *op) const {
     return false;
   if (isProductOfTaps(op)) {
     // cuBLASLt seldom divides long sums among blocks where results are few. In a 14 x 14 image, 1024 to 256 channels
-    // take 12.3 us. A kernel takes 9.5.
-    constexpr int64_t edge = 64, longSum = 512, fewTiles = 64;
+    // take 12.3 us. A kernel takes 9.5. For short sums both take the same, but only a kernel has Relu in itself.
+    constexpr int64_t edge = 64, shortSum = 128, longSum = 512, fewTiles = 64;
+    if (terms <= shortSum)
+      return true;
     return terms >= longSum && llvm::divideCeil(rows, edge) * llvm::divideCeil(columns, edge) <= fewTiles;
   }
   // Without tensor cores the library copies to channels first and back. It has few blocks for small images. Windows of

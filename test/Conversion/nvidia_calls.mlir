@@ -32,8 +32,8 @@ dovetail.mesh @mesh = ["y" = 1]
 // A convolution without windows is a product of cuBLASLt, whose runtime has both.
 // CHECK-LABEL: plan.program @product
 // CHECK: plan.convolution
-func.func @product(%x: tensor<1x16x8x8xf32>, %w: tensor<32x16x1x1xf32>) -> tensor<1x32x8x8xf32> {
-  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x16x8x8xf32>, tensor<32x16x1x1xf32>) -> tensor<1x32x8x8xf32>
+func.func @product(%x: tensor<1x256x8x8xf32>, %w: tensor<32x256x1x1xf32>) -> tensor<1x32x8x8xf32> {
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x256x8x8xf32>, tensor<32x256x1x1xf32>) -> tensor<1x32x8x8xf32>
   return %0 : tensor<1x32x8x8xf32>
 }
 
@@ -99,4 +99,18 @@ dovetail.mesh @mesh = ["y" = 1]
 func.func @long_sums(%x: tensor<1x1024x14x14xf32>, %w: tensor<256x1024x1x1xf32>) -> tensor<1x256x14x14xf32> {
   %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x1024x14x14xf32>, tensor<256x1024x1x1xf32>) -> tensor<1x256x14x14xf32>
   return %0 : tensor<1x256x14x14xf32>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 1]
+
+// Of short sums, too, and no call follows for what is behind them.
+// CHECK-LABEL: plan.program @short_sums
+// F32: plan.launch
+// F32-NOT: plan.convolution
+// TF32: plan.convolution
+func.func @short_sums(%x: tensor<1x64x56x56xf32>, %w: tensor<256x64x1x1xf32>) -> tensor<1x256x56x56xf32> {
+  %0 = dovetail.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>} : (tensor<1x64x56x56xf32>, tensor<256x64x1x1xf32>) -> tensor<1x256x56x56xf32>
+  return %0 : tensor<1x256x56x56xf32>
 }

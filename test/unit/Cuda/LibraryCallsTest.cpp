@@ -145,7 +145,8 @@ TEST_F(LibraryCalls, HalvesAreSummedInF32) {
   }
 }
 
-/// Convolutions of single elements are products, with a bias, what is added in the result's own memory, and Relu.
+/// Convolutions of single elements are products, with a bias and what is added in the result's own memory. Relu comes
+/// behind, as the library's own drops NaN.
 TEST_F(LibraryCalls, ConvolutionsWithoutWindowsAreProducts) {
   auto &call = std::get<ConvolutionCall>(plan.steps[convolution].action);
   uint32_t bias = addTensor({8, 1, 1}, {0, 1, 2}, BufferKind::Constant);
@@ -168,7 +169,7 @@ TEST_F(LibraryCalls, ConvolutionsWithoutWindowsAreProducts) {
     std::vector<float> added(floatsOf(call.output), floatsOf(call.output) + 8 * extent * extent);
     ASSERT_TRUE(run(convolution, {.explain = true}).ok());
     EXPECT_EQ(report.implementation, "cublaslt algorithm 60");
-    EXPECT_EQ(report.fused, 3);
+    EXPECT_EQ(report.fused, 2);
     EXPECT_EQ(report.staged, stride == 1 ? std::vector<std::string>() : std::vector<std::string>{"input"});
     EXPECT_TRUE(cudnnLog->executions.empty());
     for (int64_t h = 0; h < extent; ++h)
@@ -192,7 +193,8 @@ TEST_F(LibraryCalls, ConvolutionsWithoutWindowsAreProducts) {
 /// Post-ops have a launch of their own where the product then fills much more of the device, and too little with them.
 TEST_F(LibraryCalls, StarvedProductsLeavePostOpsToTheRuntime) {
   auto &call = std::get<MatMulCall>(plan.steps[product].action);
-  call.postOps = {{PostOpKind::Relu}};
+  call.postOps = {{PostOpKind::AddTensor, addTensor({7}, {0}, BufferKind::Constant)}};
+  allocate(ElementType::F32);
   for (auto [plain, fused, expected] : {std::tuple{0.3f, 0.1f, 0}, {0.3f, 0.2f, 1}, {3.0f, 0.6f, 1}, {0.0f, 0.0f, 1}}) {
     blasLog->plainWaves = plain;
     blasLog->fusedWaves = fused;

@@ -103,10 +103,7 @@ absl::Status MatrixCall::describe(MathMode mode) {
                              c = orient(product.c, product.m, product.n), d = orient(product.d, product.m, product.n);
   set(CUBLASLT_MATMUL_DESC_TRANSA, b->transpose ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, a->transpose ? CUBLAS_OP_T : CUBLAS_OP_N);
-  using Activation = MatrixProduct::Activation;
-  cublasLtEpilogue_t epilogue = product.activation == Activation::Relu
-                                    ? (product.hasBias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU)
-                                : product.activation == Activation::GeluTanh
+  cublasLtEpilogue_t epilogue = product.activation == MatrixProduct::Activation::GeluTanh
                                     ? (product.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
                                     : (product.hasBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);

@@ -32,7 +32,7 @@ struct MatrixProduct {
   int64_t batch = 1, batchA = 0, batchB = 0, batchC = 0, batchD = 0;
   bool hasC = false, hasBias = false;
   int64_t biasAlignment = 16;
-  enum class Activation { None, Relu, GeluTanh } activation = Activation::None;
+  enum class Activation { None, GeluTanh } activation = Activation::None;
 };
 
 class MatrixCall {

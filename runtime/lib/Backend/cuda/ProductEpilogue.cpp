@@ -51,9 +51,7 @@ absl::StatusOr<bool> ProductEpilogue::plan(const RankMemory &memory, const std::
     const PostOpInfo &op = ops[i];
     if (product.activation != MatrixProduct::Activation::None)
       return false; // The activation is the last thing that the library does.
-    if (op.kind == PostOpKind::Relu) {
-      product.activation = MatrixProduct::Activation::Relu;
-    } else if (op.kind == PostOpKind::GeluTanh) {
+    if (op.kind == PostOpKind::GeluTanh) {
       product.activation = MatrixProduct::Activation::GeluTanh;
     } else if (op.kind == PostOpKind::AddTensor) {
       absl::StatusOr<PostOpOperand> read = operandOf(memory, op, outBox);
