@@ -57,10 +57,11 @@ def test_without_libraries(tmp_path, subject, target):
 
 
 def _tiny_model(path):
+    """In f16, of which a library for devices does all."""
     random = np.random.default_rng(1)
 
     def weights(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
+        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float16), name)
 
     nodes = [
         helper.make_node("Conv", ["x", "v"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
@@ -71,8 +72,8 @@ def _tiny_model(path):
     graph = helper.make_graph(
         nodes,
         "tiny",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 20, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 10, 12])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 8, 20, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 16, 10, 12])],
         [weights("v", 16, 8, 3, 3), weights("w", 16, 16, 3, 3), weights("m", 8, 12)],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
@@ -100,7 +101,7 @@ def test_calls_of_device_libraries(tmp_path, monkeypatch, ranks):
         del rank["received_bytes"]
         rank["message_bytes"] = 0
         # The weights of both convolutions, in the library's order.
-        assert rank["packed_bytes"] == (16 * 8 + 16 * 16) * 9 * 4
+        assert rank["packed_bytes"] == (16 * 8 + 16 * 16) * 9 * 2
         # 32 MiB, the weights, and a little for operands.
         assert 0 < rank["scratch_bytes"] - (32 << 20) < 1 << 20
     assert planned == measured["memory"]
