@@ -404,13 +404,17 @@ def test_results_that_are_left_out(dovetail):
                 np.testing.assert_array_equal(actual[name], expected[name], f"limit {limit}, {name}")
 
 
-def test_only_one_branch_runs(dovetail, tmp_path):
-    """Steps of the branch that is not taken take no time in a trace."""
+@pytest.mark.parametrize("rows", [64, 25])
+def test_only_one_branch_runs(dovetail, tmp_path, rows):
+    """Steps of the branch that is not taken take no time in a trace, also where branches differ in extents."""
     text = f"""{HEAD}
-    one (bool taken, float[64, 64] x) => (float[64, 64] y)
+    one (bool taken, float[64, 64] x) => (float[{64 if rows == 64 else "n"}, 64] y)
+      <int64[1] start = {{0}}, int64[1] end = {{{rows}}}>
     {{
       y = If(taken) <then_branch = yes () => (float[64, 64] p) {{ p = MatMul(x, x) }},
-                     else_branch = no () => (float[64, 64] q) {{ t = Mul(x, x) r = MatMul(t, x) s = MatMul(r, t) q = Neg(s) }}>
+                     else_branch = no () => (float[{rows}, 64] q) {{
+                       t = Mul(x, x) u = Slice(t, start, end) r = MatMul(u, x) s = MatMul(r, t) q = Neg(s)
+                     }}>
     }}
     """
     model = onnx.parser.parse_model(text)
