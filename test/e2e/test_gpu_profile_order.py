@@ -274,9 +274,13 @@ def test_order_within_parts(tmp_path, monkeypatch):
     seen.clear()
     several_ranks.ranks(check)
     assert [row["name"] for row in seen] == ["model", "model", "NCCL", "halo"]
+    large = entry("large", "tile", 1) | {"work": {"flops": 1 << 37}}
+    layer = entry("layer", "layer", 1, 2)
+    layer["programs"][0] |= {"variant": "f32", "libraries": True}
+    check.manifest["timed"] += [large, layer]
     seen.clear()
     sanitized.sanitized(check)
-    tools = [(name, tool) for name in ("tile", "softmax") for tool in ("memcheck", "racecheck")]
+    tools = [(name, tool) for name in ("layer", "tile", "softmax", "large") for tool in ("memcheck", "racecheck")]
     assert [(row["name"], row["tool"]) for row in seen] == tools
 
 
