@@ -12,8 +12,8 @@
 
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Library/Library.h"
 #include "dovetail/Sharding/ShardingUtils.h"
-#include "dovetail/Target/Library.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace dovetail {

@@ -16,8 +16,8 @@
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
+#include "dovetail/Library/Calls.h"
 #include "dovetail/Sharding/ShardingUtils.h"
-#include "dovetail/Target/Calls.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_DOVETAILTOPLAN

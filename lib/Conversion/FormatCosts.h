@@ -15,7 +15,7 @@
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 namespace dovetail {
 

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_LIB_CONVERSION_LIBRARYPASS_H
 #define DOVETAIL_LIB_CONVERSION_LIBRARYPASS_H
 
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace dovetail {

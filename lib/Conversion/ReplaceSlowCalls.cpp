@@ -12,7 +12,7 @@
 
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_REPLACESLOWCALLS

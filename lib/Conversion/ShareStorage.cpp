@@ -14,8 +14,8 @@
 #include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
+#include "dovetail/Library/Library.h"
 #include "dovetail/Sharding/ShardingUtils.h"
-#include "dovetail/Target/Library.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace dovetail {

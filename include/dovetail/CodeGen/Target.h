@@ -44,7 +44,7 @@ public:
 
   /// As in `--target`.
   virtual llvm::StringRef getName() const = 0;
-  /// The names of its libraries, which `dovetail/Target/Library.h` describes.
+  /// The names of its libraries, which `dovetail/Library/Library.h` describes.
   virtual llvm::ArrayRef<std::string> getLibraries() const { return {}; }
   /// The same with values around convolutions in blocks of channels; none if the target's libraries take none.
   virtual llvm::ArrayRef<std::string> getBlockedLibraries() const { return {}; }

@@ -133,7 +133,7 @@ def PostOpInterface : OpInterface<"PostOpInterface"> {
   let cppNamespace = "::dovetail";
   let description = [{
     An elementwise operation that can be a step of a library call's epilogue: applied to the result of the call before
-    it is stored. Whether a library takes it is the library's to say (`dovetail/Target/Library.h`).
+    it is stored. Whether a library takes it is the library's to say (`dovetail/Library/Library.h`).
   }];
   let methods = [
     InterfaceMethod<[{

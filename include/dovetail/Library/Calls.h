@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_TARGET_CALLS_H
-#define DOVETAIL_TARGET_CALLS_H
+#ifndef DOVETAIL_LIBRARY_CALLS_H
+#define DOVETAIL_LIBRARY_CALLS_H
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
@@ -34,4 +34,4 @@ llvm::LogicalResult createCall(mlir::OpBuilder &builder, mlir::Operation *op, co
 
 } // namespace dovetail
 
-#endif // DOVETAIL_TARGET_CALLS_H
+#endif // DOVETAIL_LIBRARY_CALLS_H

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H
-#define DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H
+#ifndef DOVETAIL_LIB_LIBRARY_GATHEREDMEMORY_H
+#define DOVETAIL_LIB_LIBRARY_GATHEREDMEMORY_H
 
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 namespace dovetail {
 
@@ -30,4 +30,4 @@ int64_t getLeastVector(llvm::ArrayRef<std::string> features);
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_TARGET_GATHEREDMEMORY_H
+#endif // DOVETAIL_LIB_LIBRARY_GATHEREDMEMORY_H

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_TARGET_ONEDNNMEMORY_H
-#define DOVETAIL_LIB_TARGET_ONEDNNMEMORY_H
+#ifndef DOVETAIL_LIB_LIBRARY_ONEDNNMEMORY_H
+#define DOVETAIL_LIB_LIBRARY_ONEDNNMEMORY_H
 
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 namespace dovetail {
 
@@ -23,4 +23,4 @@ std::optional<CallBytes> getOneDnnMemory(mlir::Operation *call, const layout::Bo
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_TARGET_ONEDNNMEMORY_H
+#endif // DOVETAIL_LIB_LIBRARY_ONEDNNMEMORY_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_TARGET_WINDOWS_H
-#define DOVETAIL_LIB_TARGET_WINDOWS_H
+#ifndef DOVETAIL_LIB_LIBRARY_WINDOWS_H
+#define DOVETAIL_LIB_LIBRARY_WINDOWS_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 
@@ -30,4 +30,4 @@ bool isModestProduct(mlir::Operation *op);
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_TARGET_WINDOWS_H
+#endif // DOVETAIL_LIB_LIBRARY_WINDOWS_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
-#define DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
+#ifndef DOVETAIL_LIB_LIBRARY_ONEDNNCONVOLUTIONS_H
+#define DOVETAIL_LIB_LIBRARY_ONEDNNCONVOLUTIONS_H
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Box.h"
@@ -26,4 +26,4 @@ bool isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool 
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_TARGET_ONEDNNCONVOLUTIONS_H
+#endif // DOVETAIL_LIB_LIBRARY_ONEDNNCONVOLUTIONS_H

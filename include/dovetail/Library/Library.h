@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_TARGET_LIBRARY_H
-#define DOVETAIL_TARGET_LIBRARY_H
+#ifndef DOVETAIL_LIBRARY_LIBRARY_H
+#define DOVETAIL_LIBRARY_LIBRARY_H
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
@@ -126,4 +126,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_TARGET_LIBRARY_H
+#endif // DOVETAIL_LIBRARY_LIBRARY_H

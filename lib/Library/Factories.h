@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_TARGET_FACTORIES_H
-#define DOVETAIL_LIB_TARGET_FACTORIES_H
+#ifndef DOVETAIL_LIB_LIBRARY_FACTORIES_H
+#define DOVETAIL_LIB_LIBRARY_FACTORIES_H
 
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 namespace dovetail {
 
@@ -29,4 +29,4 @@ std::unique_ptr<Library> createCufft(llvm::ArrayRef<std::string> features);
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_TARGET_FACTORIES_H
+#endif // DOVETAIL_LIB_LIBRARY_FACTORIES_H

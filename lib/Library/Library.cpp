@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 #include "Factories.h"
 

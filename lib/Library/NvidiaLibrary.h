@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_TARGET_NVIDIALIBRARY_H
-#define DOVETAIL_LIB_TARGET_NVIDIALIBRARY_H
+#ifndef DOVETAIL_LIB_LIBRARY_NVIDIALIBRARY_H
+#define DOVETAIL_LIB_LIBRARY_NVIDIALIBRARY_H
 
-#include "dovetail/Target/Library.h"
+#include "dovetail/Library/Library.h"
 
 namespace dovetail {
 
@@ -31,4 +31,4 @@ protected:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_TARGET_NVIDIALIBRARY_H
+#endif // DOVETAIL_LIB_LIBRARY_NVIDIALIBRARY_H

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Target/Calls.h"
+#include "dovetail/Library/Calls.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
