@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_TOOLS_DOVETAIL_FACTS_H
 #define DOVETAIL_TOOLS_DOVETAIL_FACTS_H
 
-#include "dovetail/CodeGen/TargetNames.h"
+#include "dovetail/Target/TargetNames.h"
 #include "dovetail/tools/Version.h"
 
 #include <iterator>

@@ -12,9 +12,9 @@
 
 #include "dovetail/CodeGen/CPU/Compile.h"
 
+#include "CpuMachine.h"
 #include "LowerToLLVM.h"
 #include "Symbols.h"
-#include "Target.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "lld/Common/Driver.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockPasses.h"
 #include "Mapping/BlockMapping.h"
+#include "dovetail/CodeGen/GPU/BlockPasses.h"
 
 #include "dovetail/CodeGen/GPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"

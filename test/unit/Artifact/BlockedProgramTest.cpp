@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Artifact/Writer.h"
-#include "dovetail/CodeGen/Target.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Target/Target.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

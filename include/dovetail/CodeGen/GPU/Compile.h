@@ -13,7 +13,9 @@
 #ifndef DOVETAIL_CODEGEN_GPU_COMPILE_H
 #define DOVETAIL_CODEGEN_GPU_COMPILE_H
 
-#include "dovetail/CodeGen/Target.h"
+#include "dovetail/Artifact/ProgramCode.h"
+#include "dovetail/CodeGen/Options.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace dovetail {
 

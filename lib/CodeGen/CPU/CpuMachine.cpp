@@ -1,4 +1,4 @@
-//===- Target.cpp - The CPU that code is generated for -*- C++ -*-===//
+//===- CpuMachine.cpp - The CPU that code is generated for -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Target.h"
+#include "CpuMachine.h"
 
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/Text/Suggestion.h"

@@ -12,9 +12,8 @@
 
 #include "EmulatedTarget.h"
 
-#include "BlockPasses.h"
-
 #include "dovetail/CodeGen/CPU/Compile.h"
+#include "dovetail/CodeGen/GPU/BlockPasses.h"
 #include "dovetail/CodeGen/Passes.h"
 
 using namespace mlir;

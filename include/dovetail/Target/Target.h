@@ -10,10 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_CODEGEN_TARGET_H
-#define DOVETAIL_CODEGEN_TARGET_H
+#ifndef DOVETAIL_TARGET_TARGET_H
+#define DOVETAIL_TARGET_TARGET_H
 
 #include "dovetail/Artifact/ProgramCode.h"
+#include "dovetail/CodeGen/Options.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -25,17 +26,6 @@ class OpPassManager;
 } // namespace mlir
 
 namespace dovetail {
-
-/// How code is generated.
-struct CodeGenOptions {
-  /// "native" or a CPU's name, for targets that run on CPUs.
-  std::string cpu = "native";
-  /// Numbers such as 80, ascending, for targets that have architectures; empty: the target's own choice.
-  std::vector<int> archs;
-  /// If not null, receive the optimised LLVM IR, and assembly, as text.
-  llvm::raw_ostream *dumpLLVM = nullptr;
-  llvm::raw_ostream *dumpAssembly = nullptr;
-};
 
 /// What programs are compiled for. Stateless.
 class Target {
@@ -75,4 +65,4 @@ std::string listTargets();
 
 } // namespace dovetail
 
-#endif // DOVETAIL_CODEGEN_TARGET_H
+#endif // DOVETAIL_TARGET_TARGET_H

@@ -1,4 +1,4 @@
-//===- EmulatedTarget.h - The target emulated -*- C++ -*-===//
+//===- CpuTarget.h - The target cpu -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,19 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the target of the device that tests emulate.
+// Declares the target of x86-64 CPUs.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_GPU_EMULATEDTARGET_H
-#define DOVETAIL_LIB_CODEGEN_GPU_EMULATEDTARGET_H
+#ifndef DOVETAIL_LIB_TARGET_CPUTARGET_H
+#define DOVETAIL_LIB_TARGET_CPUTARGET_H
 
-#include "dovetail/CodeGen/Target.h"
+#include "dovetail/Target/Target.h"
 
 namespace dovetail {
 
-const Target *getEmulatedTarget();
+const Target *getCpuTarget();
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_GPU_EMULATEDTARGET_H
+#endif // DOVETAIL_LIB_TARGET_CPUTARGET_H

@@ -1,4 +1,4 @@
-//===- CudaTarget.h - The target cuda -*- C++ -*-===//
+//===- EmulatedTarget.h - The target emulated -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,19 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the target of NVIDIA devices.
+// Declares the target of the device that tests emulate.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_GPU_CUDATARGET_H
-#define DOVETAIL_LIB_CODEGEN_GPU_CUDATARGET_H
+#ifndef DOVETAIL_LIB_TARGET_EMULATEDTARGET_H
+#define DOVETAIL_LIB_TARGET_EMULATEDTARGET_H
 
-#include "dovetail/CodeGen/Target.h"
+#include "dovetail/Target/Target.h"
 
 namespace dovetail {
 
-const Target *getCudaTarget();
+const Target *getEmulatedTarget();
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_GPU_CUDATARGET_H
+#endif // DOVETAIL_LIB_TARGET_EMULATEDTARGET_H

@@ -12,8 +12,7 @@
 
 #include "CudaTarget.h"
 
-#include "BlockPasses.h"
-
+#include "dovetail/CodeGen/GPU/BlockPasses.h"
 #include "dovetail/CodeGen/GPU/Compile.h"
 
 using namespace mlir;

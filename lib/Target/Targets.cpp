@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPU/CpuTarget.h"
-#include "GPU/CudaTarget.h"
-#include "GPU/EmulatedTarget.h"
+#include "CpuTarget.h"
+#include "CudaTarget.h"
+#include "EmulatedTarget.h"
 
-#include "dovetail/CodeGen/TargetNames.h"
+#include "dovetail/Target/TargetNames.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace dovetail;

@@ -1,4 +1,4 @@
-//===- CpuTarget.h - The target cpu -*- C++ -*-===//
+//===- TargetNames.h - Names of targets ------------------------ -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,19 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the target of x86-64 CPUs.
+// Defines which targets users may ask for, for programs that do not load the compiler.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_CPU_CPUTARGET_H
-#define DOVETAIL_LIB_CODEGEN_CPU_CPUTARGET_H
-
-#include "dovetail/CodeGen/Target.h"
+#ifndef DOVETAIL_TARGET_TARGETNAMES_H
+#define DOVETAIL_TARGET_TARGETNAMES_H
 
 namespace dovetail {
 
-const Target *getCpuTarget();
+/// As in `--target`. Tests know others.
+inline constexpr const char *publicTargets[] = {"cpu", "cuda"};
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_CPU_CPUTARGET_H
+#endif // DOVETAIL_TARGET_TARGETNAMES_H

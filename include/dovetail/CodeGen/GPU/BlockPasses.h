@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_GPU_BLOCKPASSES_H
-#define DOVETAIL_LIB_CODEGEN_GPU_BLOCKPASSES_H
+#ifndef DOVETAIL_CODEGEN_GPU_BLOCKPASSES_H
+#define DOVETAIL_CODEGEN_GPU_BLOCKPASSES_H
 
 #include "dovetail/CodeGen/GPU/DeviceDescription.h"
 #include "mlir/Pass/PassManager.h"
@@ -23,4 +23,4 @@ void addBlockPasses(mlir::OpPassManager &passes, const DeviceDescription &device
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_GPU_BLOCKPASSES_H
+#endif // DOVETAIL_CODEGEN_GPU_BLOCKPASSES_H

@@ -1,4 +1,4 @@
-//===- Target.h - The CPU that code is generated for -*- C++ -*-===//
+//===- CpuMachine.h - The CPU that code is generated for -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_CPU_TARGET_H
-#define DOVETAIL_LIB_CODEGEN_CPU_TARGET_H
+#ifndef DOVETAIL_LIB_CODEGEN_CPU_CPUMACHINE_H
+#define DOVETAIL_LIB_CODEGEN_CPU_CPUMACHINE_H
 
 #include "FloatConversions.h"
 
@@ -38,4 +38,4 @@ llvm::FailureOr<CpuMachine> createCpuMachine(mlir::Location location, llvm::Stri
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_CPU_TARGET_H
+#endif // DOVETAIL_LIB_CODEGEN_CPU_CPUMACHINE_H

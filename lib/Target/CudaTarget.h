@@ -1,4 +1,4 @@
-//===- TargetNames.h - Names of targets ------------------------ -*- C++ -*-===//
+//===- CudaTarget.h - The target cuda -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,18 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines which targets users may ask for, for programs that do not load the compiler.
+// Declares the target of NVIDIA devices.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_CODEGEN_TARGETNAMES_H
-#define DOVETAIL_CODEGEN_TARGETNAMES_H
+#ifndef DOVETAIL_LIB_TARGET_CUDATARGET_H
+#define DOVETAIL_LIB_TARGET_CUDATARGET_H
+
+#include "dovetail/Target/Target.h"
 
 namespace dovetail {
 
-/// As in `--target`. Tests know others.
-inline constexpr const char *publicTargets[] = {"cpu", "cuda"};
+const Target *getCudaTarget();
 
 } // namespace dovetail
 
-#endif // DOVETAIL_CODEGEN_TARGETNAMES_H
+#endif // DOVETAIL_LIB_TARGET_CUDATARGET_H
