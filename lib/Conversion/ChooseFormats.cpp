@@ -13,7 +13,7 @@
 #include "FormatCosts.h"
 #include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Planner/ChoiceGraph.h"
+#include "dovetail/Search/ChoiceGraph.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_CHOOSEFORMATS

@@ -13,11 +13,11 @@
 #include "CheckChoices.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Library/Calls.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_DOVETAILTOPLAN

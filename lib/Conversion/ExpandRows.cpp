@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_EXPANDROWS

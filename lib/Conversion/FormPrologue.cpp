@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_FORMPROLOGUE

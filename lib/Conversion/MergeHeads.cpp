@@ -12,8 +12,8 @@
 
 #include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_MERGEHEADS

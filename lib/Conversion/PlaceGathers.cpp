@@ -12,8 +12,8 @@
 
 #include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_PLACEGATHERS

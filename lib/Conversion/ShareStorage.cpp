@@ -13,9 +13,9 @@
 
 #include "Groups.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Library/Library.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace dovetail {

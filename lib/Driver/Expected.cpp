@@ -12,8 +12,8 @@
 
 #include "Expected.h"
 
-#include "dovetail/Planner/Passes.h"
-#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
+#include "dovetail/Sharding/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace dovetail;

@@ -16,7 +16,7 @@
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Driver/Options.h"
 #include "dovetail/Library/Library.h"
-#include "dovetail/Planner/Passes.h"
+#include "dovetail/Schedule/Passes.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -15,9 +15,9 @@
 #include "Expected.h"
 
 #include "dovetail/Artifact/Writer.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Driver/Pipeline.h"
-#include "dovetail/Planner/Passes.h"
-#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Sharding/Passes.h"
 #include "dovetail/runtime/Session.h"
 #include "dovetail/tools/Support.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -13,10 +13,10 @@
 #include "dovetail/Driver/Requests.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Layout/Cuts.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Text/Suggestion.h"
 
 #include "llvm/ADT/MapVector.h"

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Sharding/Passes.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 #include "mlir/IR/Dominance.h"
 
 namespace dovetail {

@@ -13,8 +13,8 @@
 #include "dovetail/Sharding/ShardingRequests.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Feedback.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Layout/Cuts.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 
 using namespace mlir;
 using namespace dovetail;

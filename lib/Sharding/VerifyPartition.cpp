@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/Sharding/Passes.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace dovetail {

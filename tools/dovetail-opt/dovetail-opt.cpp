@@ -14,7 +14,7 @@
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "dovetail/Planner/Passes.h"
+#include "dovetail/Schedule/Passes.h"
 #include "dovetail/Sharding/Passes.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
                   mlir::scf::SCFDialect>();
   dovetail::registerDovetailCodeGenPasses();
   dovetail::registerDovetailConversionPasses();
-  dovetail::registerDovetailPlannerPasses();
+  dovetail::registerDovetailSchedulePasses();
   dovetail::registerDovetailShardingPasses();
   dovetail::registerDovetailTransformsPasses();
   dovetail::registerLowerGraphPipeline();

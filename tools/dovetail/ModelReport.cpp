@@ -13,10 +13,10 @@
 #include "ModelReport.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Import/ModelSummary.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Text/Shell.h"
 #include "dovetail/tools/Support.h"
 #include "llvm/ADT/StringExtras.h"

@@ -12,13 +12,13 @@
 
 #include "Commands.h"
 
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Driver/CommandLine.h"
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Import/Operators.h"
-#include "dovetail/Sharding/ShardingUtils.h"
 #include "dovetail/Sharding/SplitFacts.h"
 #include "dovetail/Text/SourceName.h"
 #include "dovetail/tools/Support.h"

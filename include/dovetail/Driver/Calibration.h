@@ -13,8 +13,8 @@
 #ifndef DOVETAIL_DRIVER_CALIBRATION_H
 #define DOVETAIL_DRIVER_CALIBRATION_H
 
+#include "dovetail/Cost/ClusterFit.h"
 #include "dovetail/Driver/Diagnostics.h"
-#include "dovetail/Planner/ClusterFit.h"
 
 #include <vector>
 

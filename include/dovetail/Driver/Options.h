@@ -13,12 +13,12 @@
 #ifndef DOVETAIL_DRIVER_OPTIONS_H
 #define DOVETAIL_DRIVER_OPTIONS_H
 
+#include "dovetail/Cost/Cluster.h"
+#include "dovetail/Cost/Objective.h"
 #include "dovetail/Driver/Diagnostics.h"
 #include "dovetail/Import/Import.h"
 #include "dovetail/Layout/Mesh.h"
-#include "dovetail/Planner/ChoiceGraph.h"
-#include "dovetail/Planner/Cluster.h"
-#include "dovetail/Planner/Objective.h"
+#include "dovetail/Search/ChoiceGraph.h"
 #include "dovetail/Target/Target.h"
 
 #include <memory>

@@ -13,8 +13,8 @@
 #ifndef DOVETAIL_DRIVER_PREDICTION_H
 #define DOVETAIL_DRIVER_PREDICTION_H
 
+#include "dovetail/Cost/Simulation.h"
 #include "dovetail/Driver/Compilation.h"
-#include "dovetail/Planner/Simulation.h"
 #include "dovetail/runtime/Session.h"
 
 #include <nlohmann/json_fwd.hpp>

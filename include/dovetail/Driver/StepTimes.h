@@ -13,8 +13,8 @@
 #ifndef DOVETAIL_DRIVER_STEPTIMES_H
 #define DOVETAIL_DRIVER_STEPTIMES_H
 
+#include "dovetail/Cost/PlanWork.h"
 #include "dovetail/Driver/Compilation.h"
-#include "dovetail/Planner/PlanWork.h"
 
 #include <vector>
 

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_SHARDING_SHARDINGREQUESTS_H
 #define DOVETAIL_SHARDING_SHARDINGREQUESTS_H
 
-#include "dovetail/Sharding/ShardingUtils.h"
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 
 namespace dovetail {
 

@@ -1,0 +1,202 @@
+//===- DivideCalls.cpp - How threads divide library calls -*- C++ -*-===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Decides which loop of a library call the threads of a rank divide, and into how small parts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dovetail/Cost/CallWork.h"
+#include "dovetail/Cost/PassCluster.h"
+
+#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
+#include "dovetail/Schedule/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+namespace dovetail {
+#define GEN_PASS_DEF_DIVIDECALLS
+#include "dovetail/Schedule/Passes.h.inc"
+} // namespace dovetail
+
+using namespace mlir;
+using namespace dovetail;
+using layout::Box;
+using layout::Interval;
+
+/// What it takes to give threads their parts and to wait for the last one, and more for each thread.
+static constexpr double kDivisionSeconds = 1.5e-6, kThreadSeconds = 1e-7;
+/// More threads than these are not thought of.
+static constexpr int64_t kMaxParts = 64;
+/// Elements of a vector of channels or columns, at most, in libraries' kernels: these parts are not cut.
+static constexpr int64_t kVector = 16, kColumns = 64;
+
+namespace {
+struct DivideCalls : dovetail::impl::DivideCallsBase<DivideCalls> {
+  using DivideCallsBase::DivideCallsBase;
+  DivideCalls(DivideCallsOptions options, std::shared_ptr<const Cluster> found)
+      : DivideCallsBase(std::move(options)), found(std::move(found)) {}
+
+  void runOnOperation() override;
+
+  LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
+
+  std::shared_ptr<const Cluster> found;
+};
+
+/// A loop that may be divided, at multiples of so many iterations.
+struct Candidate {
+  int loop;
+  int64_t step;
+};
+} // namespace
+
+static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
+
+/// What parts of dimension `dim` of the output must not cut.
+static int64_t getStep(Operation *call, int dim) {
+  return TypeSwitch<Operation *, int64_t>(call)
+      .Case([&](plan::ConvolutionOp op) -> int64_t {
+        layout::ConvolutionForm form = *op.getForm();
+        if (dim == 1) // Whole groups, and whole vectors.
+          return std::lcm(kVector, form.groups > 1 ? getTensor(op.getOutput()).getDimSize(1) / form.groups : 1);
+        return dim >= 2 && form.isTransposed ? form.windows[dim - 2].stride : 1;
+      })
+      .Case([&](plan::MatMulOp op) { return dim == getTensor(op.getOutput()).getRank() - 1 ? kColumns : 1; })
+      .Case([&](plan::PoolOp) { return dim == 1 ? kVector : 1; });
+}
+
+/// The loops that may be divided: of the output's dimensions the outermost in memory in which ranks have more than one
+/// element, so that parts are whole pieces of memory, and of products without epilogue the rows.
+static SmallVector<Candidate> getCandidates(Operation *call, Value output, ArrayRef<Box> boxes) {
+  SmallVector<Candidate> candidates;
+  plan::BufferOp buffer = plan::getBufferOp(output);
+  if (!buffer)
+    return candidates;
+  layout::MemoryFormat format = buffer.getFormat().toLayout();
+  auto add = [&](int dim) {
+    int64_t step = getStep(call, dim);
+    if (dim == format.blockDim)
+      step = std::lcm<int64_t>(step, format.block);
+    candidates.push_back({dim, step});
+  };
+  for (int dim : format.order)
+    if (llvm::any_of(boxes, [&](const Box &box) { return box[dim].size() > 1; })) {
+      add(dim);
+      break;
+    }
+  auto product = dyn_cast<plan::MatMulOp>(call);
+  if (!product)
+    return candidates;
+  // Libraries are fast with products whose rows are apart in memory, but not with epilogues there.
+  int rows = static_cast<int>(format.order.size()) - 2;
+  if (product.getRowDims() == 1 && product.getPostOps().empty() &&
+      llvm::none_of(candidates, [&](Candidate each) { return each.loop == rows; }))
+    add(rows);
+  return candidates;
+}
+
+namespace {
+/// How long a call takes if so many threads divide one of its loops.
+class DivisionCosts {
+public:
+  DivisionCosts(Operation *call, const Box &loops, const Device &device, Candidate candidate)
+      : call(call), loops(loops), device(device), candidate(candidate),
+        steps(llvm::divideCeil(loops[candidate.loop].size(), candidate.step)) {}
+
+  /// The iterations of the largest part.
+  int64_t getPart(int64_t parts) const {
+    return std::min(static_cast<int64_t>(llvm::divideCeil(steps, parts)) * candidate.step,
+                    loops[candidate.loop].size());
+  }
+  double getSeconds(int64_t parts) const {
+    Box part = loops;
+    Interval &range = part[candidate.loop];
+    range.hi = range.lo + getPart(parts);
+    double seconds = device.getSeconds(getCallWork(call, part));
+    return parts > 1 ? seconds + kDivisionSeconds + kThreadSeconds * double(parts) : seconds;
+  }
+  int64_t getMaxParts() const { return std::min(steps, kMaxParts); }
+
+private:
+  Operation *call;
+  const Box &loops;
+  const Device &device;
+  Candidate candidate;
+  int64_t steps;
+};
+} // namespace
+
+/// How to divide `call`, whose loops ranks have so; null if one thread is as fast.
+static plan::DivisionAttr divide(Operation *call, Value output, ArrayRef<Box> boxes, const Cluster &cluster) {
+  auto largest = llvm::max_element(boxes, [](const Box &a, const Box &b) { return a.volume() < b.volume(); });
+  if (largest->volume() == 0)
+    return {};
+  const Device &device = cluster.getDevice(largest - boxes.begin());
+  plan::DivisionAttr best;
+  double least = std::numeric_limits<double>::infinity();
+  for (Candidate candidate : getCandidates(call, output, boxes)) {
+    DivisionCosts costs(call, *largest, device, candidate);
+    double single = costs.getSeconds(1), fastest = single;
+    int64_t parts = 1;
+    for (int64_t count = 2; count <= costs.getMaxParts(); ++count)
+      if (double seconds = costs.getSeconds(count); seconds < fastest) {
+        fastest = seconds;
+        parts = count;
+      }
+    // What saves less than a tenth is not worth the cores.
+    if (parts == 1 || fastest > 0.9 * single)
+      continue;
+    // Nobody knows how many threads there will be: few weigh as much as many.
+    double sum = 0;
+    for (int64_t count : {2, 4, 8})
+      sum += costs.getSeconds(std::min(count, parts));
+    if (sum >= least)
+      continue;
+    least = sum;
+    best = plan::DivisionAttr::get(call->getContext(), candidate.loop, candidate.step,
+                                   std::max(costs.getPart(parts) / candidate.step, int64_t(1)) * candidate.step);
+  }
+  return best;
+}
+
+void DivideCalls::runOnOperation() {
+  FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
+  if (failed(mesh))
+    return signalPassFailure();
+  if (!*mesh)
+    return;
+  layout::Mesh ranks = mesh->getMesh();
+  getOperation().walk([&](Operation *op) {
+    // What runs once is not worth it.
+    if (isa_and_nonnull<plan::PrologueOp>(op->getParentOp()))
+      return;
+    // Kernels of the runtime's own divide themselves.
+    if (auto convolution = dyn_cast<plan::ConvolutionOp>(op);
+        convolution && convolution.getAlgorithm() != plan::ConvolutionAlgorithm::Library)
+      return;
+    TypeSwitch<Operation *>(op).Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>([&](auto call) {
+      SmallVector<DimShardingAttr> dims;
+      SmallVector<int64_t> extents;
+      for (auto loop : call.getLoops().template getAsRange<plan::LoopAttr>()) {
+        dims.push_back(loop.getDim());
+        extents.push_back(loop.getExtent());
+      }
+      layout::Sharding sharding = toLayout(dims, ranks);
+      SmallVector<Box> boxes;
+      for (int number = 0; number < ranks.numRanks(); ++number)
+        boxes.push_back(sharding.boxOf(ranks, extents, number));
+      if (plan::DivisionAttr division = divide(call, call.getOutput(), boxes, *found))
+        call.setDivisionAttr(division);
+    });
+  });
+}
+
+std::unique_ptr<Pass> dovetail::createDivideCalls(DivideCallsOptions options, std::shared_ptr<const Cluster> cluster) {
+  return std::make_unique<DivideCalls>(std::move(options), std::move(cluster));
+}
