@@ -105,7 +105,7 @@ static StepWork getWork(plan::ConvolutionOp op, ArrayRef<int64_t> loops) {
   StepWork work = getProductWork(op, op.getInput(), output, op.getPostOps(), loops);
   if (work.kind != StepWork::Kind::Product)
     return work;
-  layout::ConvolutionForm form = *op.getForm();
+  calls::ConvolutionForm form = *op.getForm();
   double elements = getProduct(loops.take_front(output.getRank()));
   // Products of groups are apart.
   work.columns = std::min(double(loops[1]), double(output.getDimSize(1)) / double(form.groups));
@@ -165,7 +165,7 @@ static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
 static StepWork getWork(plan::TransformOp op, ArrayRef<int64_t> loops) {
   StepWork work;
   RankedTensorType output = getTensor(op.getOutput());
-  layout::TransformForm form = *op.getForm();
+  calls::TransformForm form = *op.getForm();
   work.bits = output.getElementTypeBitWidth();
   double points = double(form.length), lines = 1;
   for (int64_t dim = 0; dim + 1 < output.getRank(); ++dim)

@@ -12,7 +12,7 @@
 
 #include "dovetail/Cost/Cluster.h"
 
-#include "dovetail/Layout/Winograd.h"
+#include "dovetail/Calls/Winograd.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -28,9 +28,9 @@ StepWork StepWork::toWinograd(double images, double height, double width, double
   // What takes a channel of a tile from its inputs to factors, or from products to results: additions and
   // multiplications, of 144 or 120, and as many loads and stores again, some of them from further away.
   constexpr double transform = 400;
-  constexpr double tile = layout::winogradTile, taps = layout::winogradTaps;
+  constexpr double tile = calls::winogradTile, taps = calls::winogradTaps;
   // Transforms are of whole vectors.
-  auto pad = [](double channels) { return std::ceil(channels / layout::winogradVector) * layout::winogradVector; };
+  auto pad = [](double channels) { return std::ceil(channels / calls::winogradVector) * calls::winogradVector; };
   StepWork work = *this;
   double tiles = images * std::ceil(height / tile) * std::ceil(width / tile);
   work.batch = taps;

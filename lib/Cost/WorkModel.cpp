@@ -12,9 +12,9 @@
 
 #include "dovetail/Cost/WorkModel.h"
 
+#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "dovetail/Layout/Winograd.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -126,8 +126,8 @@ bool WorkModel::hasWinogradForm(const Definition &definition) {
   SmallVector<int64_t> loops;
   for (const Loop &loop : definition.loops)
     loops.push_back(loop.extent);
-  auto found = layout::ConvolutionForm::find(definition.reads[0].dims, definition.reads[1].dims, loops);
-  return found && layout::isWinogradForm(*found);
+  auto found = calls::ConvolutionForm::find(definition.reads[0].dims, definition.reads[1].dims, loops);
+  return found && calls::isWinogradForm(*found);
 }
 
 void WorkModel::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {

@@ -88,7 +88,7 @@ std::optional<CallBytes> Cudnn::getMemoryBound(Operation *call, const layout::Bo
   ArrayRef<int64_t> input = tensorOf(conv.getInput()).getShape(), weights = tensorOf(conv.getWeights()).getShape();
   RankedTensorType output = tensorOf(conv.getOutput());
   int64_t rank = output.getRank(), elementBytes = output.getElementTypeBitWidth() / 8;
-  layout::ConvolutionForm form = *conv.getForm();
+  calls::ConvolutionForm form = *conv.getForm();
   int64_t perGroup = output.getDimSize(1) / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, perGroup) - loops[1].lo / perGroup;
   int64_t inputs = loops[rank].size();

@@ -52,7 +52,7 @@ std::optional<CallBytes> Cufft::getMemoryBound(Operation *call, const layout::Bo
   if (!transform)
     return std::nullopt;
   RankedTensorType output = cast<plan::RefType>(transform.getOutput().getType()).getTensor();
-  layout::TransformForm form = *transform.getForm();
+  calls::TransformForm form = *transform.getForm();
   int64_t rank = output.getRank(), numbers = 2 * std::max(loops[form.axis].size(), loops[rank].size());
   for (int64_t dim = 0; dim + 1 < rank; ++dim)
     if (dim != static_cast<int64_t>(form.axis))

@@ -12,8 +12,8 @@
 
 #include "GatheredMemory.h"
 
-#include "dovetail/Layout/Gathered.h"
-#include "dovetail/Layout/Scattered.h"
+#include "dovetail/Calls/Gathered.h"
+#include "dovetail/Calls/Scattered.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -33,10 +33,10 @@ struct Part {
 } // namespace
 
 /// How many taps the results of a phase may have: those of all windows that there are for each dimension.
-static SmallVector<int64_t> getTapCounts(const layout::ConvolutionForm &form) {
+static SmallVector<int64_t> getTapCounts(const calls::ConvolutionForm &form) {
   SmallVector<int64_t> counts = {1};
   for (const layout::Window &window : form.windows) {
-    int64_t step = layout::gatheredTapStep(window);
+    int64_t step = calls::gatheredTapStep(window);
     SmallVector<int64_t> own = {window.kernel / step, static_cast<int64_t>(llvm::divideCeil(window.kernel, step))};
     // Where the stride and the dilation have a divisor, some results have no taps.
     if (step < window.stride && window.isTransposed)
@@ -53,18 +53,18 @@ static SmallVector<int64_t> getTapCounts(const layout::ConvolutionForm &form) {
 }
 
 /// Of one part, on a machine with such vectors, if blocks have at most `mostRows` results.
-static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part, int64_t vector, int64_t mostRows) {
+static CallBytes getMemory(const calls::ConvolutionForm &form, const Part &part, int64_t vector, int64_t mostRows) {
   CallBytes bytes;
   int64_t perTap = 0;
   for (int64_t taps : getTapCounts(form)) {
-    int64_t perVector = layout::gatheredGroups(part.groups, part.inputs, part.outputs, part.wholeInputs,
-                                               part.wholeOutputs, taps, vector);
-    int64_t vectors = layout::gatheredVectors(part.groups, part.outputs, perVector, vector);
+    int64_t perVector = calls::gatheredGroups(part.groups, part.inputs, part.outputs, part.wholeInputs,
+                                              part.wholeOutputs, taps, vector);
+    int64_t vectors = calls::gatheredVectors(part.groups, part.outputs, perVector, vector);
     perTap = std::max(perTap, vectors * vector * part.inputs);
-    layout::GatheredBlock block = layout::gatheredBlock(part.inputs, part.outputs, taps, part.results);
+    calls::GatheredBlock block = calls::gatheredBlock(part.inputs, part.outputs, taps, part.results);
     block.rows = std::min(block.rows, mostRows);
     bytes.threadScratch =
-        std::max(bytes.threadScratch, layout::gatheredScratchBytes(block, part.inputs, part.outputs, taps, perVector));
+        std::max(bytes.threadScratch, calls::gatheredScratchBytes(block, part.inputs, part.outputs, taps, perVector));
   }
   bytes.packed = llvm::alignTo(4 * perTap * form.numTaps(), kAlignment);
   bytes.threadScratch = llvm::alignTo(bytes.threadScratch, kAlignment);
@@ -72,7 +72,7 @@ static CallBytes getMemory(const layout::ConvolutionForm &form, const Part &part
 }
 
 /// The same of one that multiplies each input with the weights of all taps, if `isLeast` a line of results at a time.
-static CallBytes getScatteredMemory(const layout::ConvolutionForm &form, const Box &loops, bool isLeast) {
+static CallBytes getScatteredMemory(const calls::ConvolutionForm &form, const Box &loops, bool isLeast) {
   constexpr int64_t mostColumns = 2 * kVectors[std::size(kVectors) - 1];
   int numDims = static_cast<int>(form.windows.size());
   int64_t outputs = loops[1].size(), inputs = std::max<int64_t>(loops[numDims + 2].size(), 1);
@@ -83,11 +83,11 @@ static CallBytes getScatteredMemory(const layout::ConvolutionForm &form, const B
     int64_t size = outputs;
     for (int dim = 0; dim < numDims; ++dim)
       if (dim != outermost)
-        size *= layout::scatteredExtent(loops[dim + 2].size(), form.windows[dim].stride);
+        size *= calls::scatteredExtent(loops[dim + 2].size(), form.windows[dim].stride);
     const layout::Window &window = form.windows[outermost];
-    int64_t lines = isLeast ? 1 : layout::scatteredLines(loops[outermost + 2].size(), size, window.reach());
-    int64_t scratch = layout::scatteredScratchBytes(form.numTaps(), inputs, mostColumns,
-                                                    layout::scatteredExtent(lines, window.stride), size);
+    int64_t lines = isLeast ? 1 : calls::scatteredLines(loops[outermost + 2].size(), size, window.reach());
+    int64_t scratch = calls::scatteredScratchBytes(form.numTaps(), inputs, mostColumns,
+                                                   calls::scatteredExtent(lines, window.stride), size);
     bytes.threadScratch = std::max<int64_t>(bytes.threadScratch, llvm::alignTo(scratch, kAlignment));
   }
   return bytes;
@@ -97,7 +97,7 @@ static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool pack
                            int64_t mostRows) {
   auto output = cast<plan::RefType>(call.getOutput().getType()).getTensor();
   int rank = static_cast<int>(output.getRank());
-  layout::ConvolutionForm form = *call.getForm();
+  calls::ConvolutionForm form = *call.getForm();
   int64_t outputs = output.getDimSize(1) / form.groups;
   layout::Interval channels = loops[1], sum = loops[rank];
   int64_t groups = llvm::divideCeil(channels.hi, outputs) - channels.lo / outputs, results = 1;
@@ -121,7 +121,7 @@ static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool pack
       outputsOfParts.push_back({outputs, groups - 2});
   }
   CallBytes bytes;
-  bool isScattered = layout::isScattered(form, inputs, outputs);
+  bool isScattered = calls::isScattered(form, inputs, outputs);
   if (isScattered)
     bytes = getScatteredMemory(form, loops, /*isLeast=*/mostRows == 1);
   for (int64_t vector : isScattered ? ArrayRef<int64_t>() : ArrayRef<int64_t>(kVectors)) {
@@ -143,7 +143,7 @@ static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool pack
 }
 
 CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector) {
-  return getMemory(call, loops, packsOnce, leastVector, layout::gatheredRows);
+  return getMemory(call, loops, packsOnce, leastVector, calls::gatheredRows);
 }
 
 CallBytes dovetail::getLeastGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce,

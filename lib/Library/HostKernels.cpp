@@ -13,10 +13,10 @@
 #include "Factories.h"
 #include "GatheredMemory.h"
 
+#include "dovetail/Calls/Attention.h"
+#include "dovetail/Calls/AttentionForm.h"
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
-#include "dovetail/Layout/Attention.h"
-#include "dovetail/Layout/AttentionForm.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -37,11 +37,11 @@ public:
     if (number != 0)
       return false;
     Definition definition = cast<AttentionOp>(op).getDefinition();
-    std::vector<layout::AccessDims> accesses;
+    std::vector<calls::AccessDims> accesses;
     for (const Access &read : definition.reads)
       accesses.emplace_back(read.dims);
     SmallVector<int64_t> extents = llvm::map_to_vector(definition.loops, [](const Loop &loop) { return loop.extent; });
-    return layout::mayWriteOverQueries(accesses, extents);
+    return calls::mayWriteOverQueries(accesses, extents);
   }
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     auto convolution = dyn_cast<plan::ConvolutionOp>(call);
@@ -52,9 +52,9 @@ public:
       return std::nullopt;
     int column = loops.rank() - 3;
     return CallBytes{0, 0,
-                     4 * layout::attentionScratch(loops[column + 2].size(),
-                                                  std::min(plan::getHeadColumns(attention),
-                                                           plan::getValueColumns(attention, loops[column].size())))};
+                     4 * calls::attentionScratch(loops[column + 2].size(),
+                                                 std::min(plan::getHeadColumns(attention),
+                                                          plan::getValueColumns(attention, loops[column].size())))};
   }
 
 protected:

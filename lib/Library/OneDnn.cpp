@@ -16,7 +16,7 @@
 #include "OneDnnMemory.h"
 #include "Windows.h"
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -86,7 +86,7 @@ static bool mayRound(Operation *op) {
   if (!conv || conv.getGroups() == 1 || isa<FloatType>(conv.getType().getElementType()))
     return false;
   ArrayRef<int64_t> weights = cast<RankedTensorType>(conv.getWeights().getType()).getShape();
-  return ShapedType::getNumElements(weights.drop_front()) > layout::mostExactTerms;
+  return ShapedType::getNumElements(weights.drop_front()) > calls::mostExactTerms;
 }
 
 /// Products of one row and one column: with generated code one of 50 million terms takes two fifths of the time.

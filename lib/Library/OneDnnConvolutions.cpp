@@ -23,7 +23,7 @@
 
 #include "OneDnnConvolutions.h"
 
-#include "dovetail/Layout/Gathered.h"
+#include "dovetail/Calls/Gathered.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -36,7 +36,7 @@ struct Shape {
   /// Products that a result is the sum of.
   int64_t getTerms() const { return inputs * form.numTaps(); }
 
-  layout::ConvolutionForm form;
+  calls::ConvolutionForm form;
   size_t dims;             ///< Spatial ones.
   int64_t inputs, outputs; ///< Channels of a group.
   int64_t columns;         ///< Results along the innermost dimension.
@@ -115,7 +115,7 @@ bool dovetail::mayGather(plan::ConvolutionOp call) {
     return buffer && buffer.getFormat().isBlocked();
   };
   return getTensor(call.getOutput()).getElementType().isF32() && !isBlocked(call.getInput()) &&
-         !isBlocked(call.getOutput()) && layout::gatheredPhases(*call.getForm()) <= layout::gatheredMostPhases;
+         !isBlocked(call.getOutput()) && calls::gatheredPhases(*call.getForm()) <= calls::gatheredMostPhases;
 }
 
 bool dovetail::isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool hasAvx2, bool hasAvx512) {

@@ -24,8 +24,8 @@
 
 #include "OneDnnConvolutions.h"
 
+#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "dovetail/Layout/Winograd.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -72,7 +72,7 @@ static int64_t getSpatialVolume(const Box &loops, int64_t rank) {
 }
 
 /// Of a convolution of `groups` of integers of 8 bits, with `inputs` and `outputs` channels each.
-static CallBytes getIntegerMemory(const layout::ConvolutionForm &form, const Box &loops, int64_t groups, int64_t inputs,
+static CallBytes getIntegerMemory(const calls::ConvolutionForm &form, const Box &loops, int64_t groups, int64_t inputs,
                                   int64_t outputs, bool packsOnce) {
   constexpr int64_t mostPadded = 4 << 20;
   int64_t window = 1, padded = 1;
@@ -93,16 +93,16 @@ static CallBytes getIntegerMemory(const layout::ConvolutionForm &form, const Box
   return bytes;
 }
 
-static bool isStrided(const layout::ConvolutionForm &form) {
+static bool isStrided(const calls::ConvolutionForm &form) {
   return llvm::any_of(form.windows, [](const layout::Window &window) { return window.stride != 1; });
 }
-static bool isDilated(const layout::ConvolutionForm &form) {
+static bool isDilated(const calls::ConvolutionForm &form) {
   return llvm::any_of(form.windows, [](const layout::Window &window) { return window.dilation != 1; });
 }
 
 /// Bytes of packed weights of `groups` with `inputs` and `outputs` channels each. The library lays out `rows` for the
 /// inputs of a group, and `blocked` outputs of all groups.
-static int64_t getPackedBytes(const layout::ConvolutionForm &form, int64_t groups, int64_t inputs, int64_t outputs,
+static int64_t getPackedBytes(const calls::ConvolutionForm &form, int64_t groups, int64_t inputs, int64_t outputs,
                               int64_t rows, int64_t blocked, int64_t elementBytes) {
   int64_t taps = form.numTaps();
   // The library has depthwise convolutions of their own for the most common kind only.
@@ -132,7 +132,7 @@ template <typename CallT> static bool addsTensor(CallT call) {
 static int64_t getBytesOfSums(int64_t rows) { return 4 * kColumnsOfSums * std::min(rows, kMostRowsOfSums); }
 
 /// Bytes of descriptors of a convolution on a processor with AVX-512, in whole pages.
-static int64_t getDescriptorBytes(const layout::ConvolutionForm &form) {
+static int64_t getDescriptorBytes(const calls::ConvolutionForm &form) {
   constexpr int64_t page = 4 << 10, descriptor = 32;
   return page + roundUp(descriptor * form.numTaps(), page);
 }
@@ -140,7 +140,7 @@ static int64_t getDescriptorBytes(const layout::ConvolutionForm &form) {
 /// Of a convolution in f32 that the runtime's own kernels do where an implementation of the library takes more.
 static CallBytes getFloatMemory(plan::ConvolutionOp op, const Box &loops, int64_t groups, int64_t inputs,
                                 int64_t outputs, bool packsOnce, bool hasAvx512) {
-  layout::ConvolutionForm form = *op.getForm();
+  calls::ConvolutionForm form = *op.getForm();
   int64_t rows = roundUp(inputs, 16), blocked = groups * getBlockedOutputs(outputs);
   if (!form.isTransposed) {
     // Code for AVX-512 pads no inputs, but those of groups.
@@ -163,7 +163,7 @@ static CallBytes getFloatMemory(plan::ConvolutionOp op, const Box &loops, int64_
 static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsOnce, bool hasAvx512) {
   ArrayRef<int64_t> output = tensorOf(op.getOutput()).getShape();
   int64_t rank = output.size(), elementBytes = getElementBytes(op.getOutput());
-  layout::ConvolutionForm form = *op.getForm();
+  calls::ConvolutionForm form = *op.getForm();
   int64_t outputs = output[1] / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, outputs) - loops[1].lo / outputs;
   outputs = std::min(outputs, loops[1].size());
@@ -173,9 +173,9 @@ static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsO
   if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd) {
     int64_t tiles = loops[0].size();
     for (int64_t dim = 2; dim < rank; ++dim)
-      tiles *= llvm::divideCeil(loops[dim].size(), layout::winogradTile);
-    CallBytes bytes{0, 0, layout::winogradScratchBytes(inputs, outputs, tiles)};
-    (packsOnce ? bytes.packed : bytes.scratch) += layout::winogradWeightBytes(inputs, outputs);
+      tiles *= llvm::divideCeil(loops[dim].size(), calls::winogradTile);
+    CallBytes bytes{0, 0, calls::winogradScratchBytes(inputs, outputs, tiles)};
+    (packsOnce ? bytes.packed : bytes.scratch) += calls::winogradWeightBytes(inputs, outputs);
     return bytes;
   }
 
@@ -291,7 +291,7 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
 static CallBytes getMemory(plan::PoolOp op, const Box &loops) {
   // Of the channels of a vector, what a thread reads and writes, in f32.
   int64_t rank = tensorOf(op.getOutput()).getRank(), read = 1;
-  layout::PoolForm form = *op.getForm();
+  calls::PoolForm form = *op.getForm();
   for (int64_t dim = 2; dim < rank; ++dim)
     read *= (loops[dim].size() - 1) * form.windows[dim - 2].stride + form.windows[dim - 2].kernel;
   return {0, 0, kSmall + 16 * 4 * (read + getSpatialVolume(loops, rank))};

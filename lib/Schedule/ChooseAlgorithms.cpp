@@ -12,8 +12,8 @@
 
 #include "dovetail/Cost/PassCluster.h"
 
+#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Cost/PlanWork.h"
-#include "dovetail/Layout/Winograd.h"
 #include "dovetail/Schedule/Passes.h"
 
 namespace dovetail {
@@ -70,7 +70,7 @@ static bool isCandidate(plan::ConvolutionOp call) {
     return !buffer || buffer.getFormat().isBlocked();
   };
   return cast<plan::RefType>(call.getOutput().getType()).getTensor().getElementType().isF32() &&
-         layout::isWinogradForm(*call.getForm()) && weights && weights.getKind() != plan::BufferKind::Arena &&
+         calls::isWinogradForm(*call.getForm()) && weights && weights.getKind() != plan::BufferKind::Arena &&
          !isBlocked(call.getInput()) && !isBlocked(call.getOutput());
 }
 

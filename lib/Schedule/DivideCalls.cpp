@@ -62,7 +62,7 @@ static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.ge
 static int64_t getStep(Operation *call, int dim) {
   return TypeSwitch<Operation *, int64_t>(call)
       .Case([&](plan::ConvolutionOp op) -> int64_t {
-        layout::ConvolutionForm form = *op.getForm();
+        calls::ConvolutionForm form = *op.getForm();
         if (dim == 1) // Whole groups, and whole vectors.
           return std::lcm(kVector, form.groups > 1 ? getTensor(op.getOutput()).getDimSize(1) / form.groups : 1);
         return dim >= 2 && form.isTransposed ? form.windows[dim - 2].stride : 1;

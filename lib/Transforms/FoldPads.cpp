@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphMatch.h"
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 #include "dovetail/Transforms/Passes.h"
 
 #include <cmath>
@@ -62,7 +62,7 @@ static LogicalResult foldIntoConv(ConvOp conv, PatternRewriter &rewriter) {
     return failure();
   // Long sums of integers are exact where libraries have nothing to pad.
   int64_t terms = ShapedType::getNumElements(shapeOf(conv.getWeights()).drop_front());
-  if (!isa<FloatType>(conv.getType().getElementType()) && terms > layout::mostExactTerms)
+  if (!isa<FloatType>(conv.getType().getElementType()) && terms > calls::mostExactTerms)
     return failure();
   std::optional<Pads> pads = addPads(pad, conv.getPadsLow(), conv.getPadsHigh());
   if (!pads)

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegerFactors.h"
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {
@@ -148,7 +148,7 @@ static Value formProduct(ConvOp conv, Factor x, Factor w, OpBuilder &builder) {
   auto isPad = [](int64_t pad) { return pad != 0; };
   bool hasZero = x.zero || !typeOf(x.integers).getElementType().isUnsignedInteger();
   // Libraries may take long sums through f32 where windows reach beyond the border.
-  bool isLong = ShapedType::getNumElements(shapeOf(w.integers).drop_front()) > layout::mostExactTerms;
+  bool isLong = ShapedType::getNumElements(shapeOf(w.integers).drop_front()) > calls::mostExactTerms;
   if ((hasZero || isLong) && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
     SmallVector<int64_t> before(2, 0), after(2, 0);
     llvm::append_range(before, low);

@@ -10,7 +10,7 @@
 
 #include "StepParts.h"
 
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/AttentionForm.h"
 #include "dovetail/Layout/Exchange.h"
 
 #include "absl/strings/str_cat.h"
@@ -158,7 +158,7 @@ absl::Status Validator::checkLoops(const std::string &where, const std::vector<L
     bool isProduct = sums > 0 && isByte && plan.bufferOf(output).type == ElementType::I32 && !plan.isForDevice();
     if (!sameType(read.tensor, output) && !isProduct)
       return damaged(where, " has operands of different types");
-    if (!layout::fits(read.access, shape(read.tensor), extents, read.firstWindow))
+    if (!calls::fits(read.access, shape(read.tensor), extents, read.firstWindow))
       return damaged(where, " reads a tensor of ", shapeStr(shape(read.tensor)), " as one of other extents");
   }
   if (std::string why; !sharding.verify(plan.mesh, extents, &why))
@@ -256,27 +256,27 @@ absl::Status Validator::checkAttention(const std::string &where, const Attention
   std::vector<int64_t> extents;
   for (const LoopInfo &loop : call.loops)
     extents.push_back(loop.extent);
-  std::vector<layout::AccessDims> accesses;
+  std::vector<calls::AccessDims> accesses;
   for (const auto &operand : call.operands())
     accesses.emplace_back(*operand.second);
   if (call.isOfParts) {
     int64_t &columns = extents[extents.size() - 3];
-    if (columns <= layout::attentionPartColumns || loops[extents.size() - 3].dim.isSplit())
+    if (columns <= calls::attentionPartColumns || loops[extents.size() - 3].dim.isSplit())
       return damaged(where, " gives parts without whole columns of values, scores and sums");
-    if (layout::AttentionForm::find(accesses, extents)->columns != columns)
+    if (calls::AttentionForm::find(accesses, extents)->columns != columns)
       return damaged(where, " gives parts of several heads in its columns");
-    columns -= layout::attentionPartColumns;
+    columns -= calls::attentionPartColumns;
   }
   for (const auto &[tensor, access] : call.operands()) {
     // Operands may be more than what is read of them.
-    if (!layout::staysInside(*access, shape(tensor), extents))
+    if (!calls::staysInside(*access, shape(tensor), extents))
       return damaged(where, " reads a tensor of ", shapeStr(shape(tensor)), " as one of other extents");
     if (static_cast<int64_t>(tensor) != call.mask && !sameType(tensor, call.output))
       return damaged(where, " has operands of different types");
   }
   for (const auto &[tensor, access] : call.operands())
     if (plan.tensors[tensor].buffer == plan.tensors[call.output].buffer &&
-        (access != &call.queryAccess || !layout::mayWriteOverQueries(accesses, extents)))
+        (access != &call.queryAccess || !calls::mayWriteOverQueries(accesses, extents)))
       return damaged(where, " writes over its own operand");
   if (plan.isForDevice())
     return damaged(where, " is for CPUs only");

@@ -8,8 +8,8 @@
 
 #include "PlanDecoder.h"
 
-#include "dovetail/Layout/Gathered.h"
-#include "dovetail/Layout/Winograd.h"
+#include "dovetail/Calls/Gathered.h"
+#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Text/SourceName.h"
 
 #include <algorithm>
@@ -216,7 +216,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     RETURN_IF_ERROR(decodeAccess(where, *source->input_access(), call.loops, call.inputAccess));
     RETURN_IF_ERROR(decodeAccess(where, *source->weights_access(), call.loops, call.weightsAccess));
-    auto form = layout::ConvolutionForm::find(call.inputAccess, call.weightsAccess, extentsOf(call.loops));
+    auto form = calls::ConvolutionForm::find(call.inputAccess, call.weightsAccess, extentsOf(call.loops));
     if (!form)
       return isNone("convolution");
     call.form = *std::move(form);
@@ -224,9 +224,9 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     std::optional<ConvolutionAlgorithm> algorithm = fromSchema(source->algorithm());
     if (!algorithm)
       return damaged(where, " has algorithm number ", static_cast<int>(source->algorithm()), ", which does not exist");
-    if (*algorithm == ConvolutionAlgorithm::Winograd && !layout::isWinogradForm(call.form))
+    if (*algorithm == ConvolutionAlgorithm::Winograd && !calls::isWinogradForm(call.form))
       return damaged(where, " is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
-    if (*algorithm == ConvolutionAlgorithm::Gathered && layout::gatheredPhases(call.form) > layout::gatheredMostPhases)
+    if (*algorithm == ConvolutionAlgorithm::Gathered && calls::gatheredPhases(call.form) > calls::gatheredMostPhases)
       return damaged(where, " is over gathered rows, but has too many kinds of windows");
     call.algorithm = *algorithm;
     action = std::move(call);
@@ -240,7 +240,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     RETURN_IF_ERROR(decodeAccess(where, *source->a_access(), call.loops, call.aAccess));
     RETURN_IF_ERROR(decodeAccess(where, *source->b_access(), call.loops, call.bAccess));
-    auto form = layout::ProductForm::find(call.aAccess, call.bAccess, extentsOf(call.loops));
+    auto form = calls::ProductForm::find(call.aAccess, call.bAccess, extentsOf(call.loops));
     if (!form)
       return isNone("matrix product");
     if (std::max(call.aAccess.size(), call.bAccess.size()) > layout::maxProductDims)
@@ -256,7 +256,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(check({call.input, call.output}));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     RETURN_IF_ERROR(decodeAccess(where, *source->input_access(), call.loops, call.inputAccess));
-    auto form = layout::PoolForm::find(call.inputAccess, extentsOf(call.loops));
+    auto form = calls::PoolForm::find(call.inputAccess, extentsOf(call.loops));
     if (!form)
       return isNone("pool");
     call.form = *std::move(form);
@@ -276,10 +276,10 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
         return damaged(where, " has a mask, but does not say where it is read");
       RETURN_IF_ERROR(decodeAccess(where, *source->mask_access(), call.loops, call.maskAccess));
     }
-    std::vector<layout::AccessDims> accesses;
+    std::vector<calls::AccessDims> accesses;
     for (const auto &operand : call.operands())
       accesses.emplace_back(*operand.second);
-    if (!layout::isAttention(accesses, extentsOf(call.loops)))
+    if (!calls::isAttention(accesses, extentsOf(call.loops)))
       return isNone("attention");
     call.scale = source->scale();
     call.fill = source->fill();
@@ -290,7 +290,7 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     RETURN_IF_ERROR(check({call.input, call.output}));
     RETURN_IF_ERROR(decodeLoops(where, *source->loops(), call.loops));
     RETURN_IF_ERROR(decodeAccess(where, *source->input_access(), call.loops, call.inputAccess));
-    auto form = layout::TransformForm::find(call.inputAccess, extentsOf(call.loops));
+    auto form = calls::TransformForm::find(call.inputAccess, extentsOf(call.loops));
     if (!form)
       return isNone("transform");
     call.form = *form;

@@ -15,7 +15,7 @@
 
 #include "ReductionSupport.h"
 
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/AttentionForm.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Traits.h"
@@ -147,7 +147,7 @@ FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> locat
     return RankedTensorType::get(shape, query.getElementType());
   if (failed(verifyRestarts(location, getOperationName(), *restarts, scores.back())))
     return failure();
-  shape.back() += layout::attentionPartColumns;
+  shape.back() += calls::attentionPartColumns;
   shape.insert(shape.begin(), static_cast<int64_t>(restarts->size()) + 1);
   return RankedTensorType::get(shape, getAccumulatorType(query.getElementType()));
 }
@@ -299,7 +299,7 @@ void AttentionOp::emitLine(LineBuilder &line) {
     update([&](Value e) { return elements.div(readSum(e), sum); });
   };
   if (isOfPart)
-    return emitHead(elements.index(0), elements.index(definition.loops[column].extent - layout::attentionPartColumns));
+    return emitHead(elements.index(0), elements.index(definition.loops[column].extent - calls::attentionPartColumns));
   auto [begin, end] = line.getRange(column);
   if (!getHeads())
     return emitHead(begin, end);

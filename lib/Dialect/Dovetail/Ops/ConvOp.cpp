@@ -13,7 +13,7 @@
 #include "ReductionSupport.h"
 #include "WindowSupport.h"
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -68,8 +68,8 @@ Definition ConvOp::getDefinition() {
   SmallVector<IndexExpr> taps = addTaps(definition, windows);
 
   SmallVector<AccessDim> &inputDims = definition.addRead(0);
-  inputDims = {Definition::at(0), layout::channelOfGroup(groups, Definition::at(1), result.getDimSize(1) / groups,
-                                                         channel, input.getDimSize(1) / groups)};
+  inputDims = {Definition::at(0), calls::channelOfGroup(groups, Definition::at(1), result.getDimSize(1) / groups,
+                                                        channel, input.getDimSize(1) / groups)};
   for (auto [dim, window] : llvm::enumerate(windows))
     inputDims.push_back(window.at(Definition::at(dim + 2), taps[dim]));
   SmallVector<AccessDim> &weightDims = definition.addRead(1);

@@ -12,7 +12,7 @@
 
 #include "WindowSupport.h"
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -82,13 +82,13 @@ Definition ConvTransposeOp::getDefinition() {
 
   int64_t outerPerGroup = weights.getDimSize(1);
   IndexExpr inputChannel =
-      layout::channelOfGroup(groups, Definition::at(1), outerPerGroup, channel, input.getDimSize(1) / groups);
+      calls::channelOfGroup(groups, Definition::at(1), outerPerGroup, channel, input.getDimSize(1) / groups);
   SmallVector<AccessDim> &inputDims = definition.addRead(0);
   inputDims = {Definition::at(0), inputChannel};
   for (auto [dim, window] : llvm::enumerate(windows))
     inputDims.push_back(window.at(Definition::at(dim + 2), taps[dim]));
   SmallVector<AccessDim> &weightDims = definition.addRead(1);
-  weightDims = {inputChannel, layout::channelInGroup(groups, Definition::at(1), outerPerGroup)};
+  weightDims = {inputChannel, calls::channelInGroup(groups, Definition::at(1), outerPerGroup)};
   weightDims.append(taps.begin(), taps.end());
   return definition;
 }

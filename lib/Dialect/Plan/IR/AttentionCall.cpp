@@ -12,14 +12,14 @@
 
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/AttentionForm.h"
 
 using namespace mlir;
 using namespace dovetail;
 using namespace dovetail::plan;
 
-static std::vector<layout::AccessDims> getAccesses(AttentionOp call) {
-  std::vector<layout::AccessDims> accesses;
+static std::vector<calls::AccessDims> getAccesses(AttentionOp call) {
+  std::vector<calls::AccessDims> accesses;
   for (auto read : call.getReads().getAsRange<AccessAttr>())
     accesses.emplace_back(read.getDims().get());
   return accesses;
@@ -29,22 +29,22 @@ static SmallVector<int64_t> getExtents(AttentionOp call) {
   return llvm::map_to_vector(call.getLoops().getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getExtent(); });
 }
 
-bool AttentionOp::hasForm() { return layout::isAttention(getAccesses(*this), getExtents(*this)); }
+bool AttentionOp::hasForm() { return calls::isAttention(getAccesses(*this), getExtents(*this)); }
 
 int64_t plan::getHeadColumns(AttentionOp call) {
-  return getValueColumns(call, layout::AttentionForm::find(getAccesses(call), getExtents(call))->columns);
+  return getValueColumns(call, calls::AttentionForm::find(getAccesses(call), getExtents(call))->columns);
 }
 
 int64_t plan::getValueColumns(AttentionOp call, int64_t columns) {
-  return call.getParts() ? std::max<int64_t>(columns - layout::attentionPartColumns, 0) : columns;
+  return call.getParts() ? std::max<int64_t>(columns - calls::attentionPartColumns, 0) : columns;
 }
 
 LogicalResult plan::verifyReads(AttentionOp call) {
-  std::vector<layout::AccessDims> accesses = getAccesses(call);
+  std::vector<calls::AccessDims> accesses = getAccesses(call);
   SmallVector<int64_t> extents = getExtents(call);
   int64_t &columns = extents.end()[-3];
-  if (call.getParts() && (extents.size() < 5 || columns <= layout::attentionPartColumns ||
-                          layout::AttentionForm::find(accesses, extents)->columns != columns))
+  if (call.getParts() && (extents.size() < 5 || columns <= calls::attentionPartColumns ||
+                          calls::AttentionForm::find(accesses, extents)->columns != columns))
     return call.emitOpError(
         "gives parts, but has no loop over them, or not the columns of one head with scores and sums");
   if (auto keys = cast<LoopAttr>(call.getLoops()[extents.size() - 2]); keys.isSplit() && !call.getParts())
@@ -53,10 +53,10 @@ LogicalResult plan::verifyReads(AttentionOp call) {
   BufferOp output = getBufferOp(call.getOutput());
   for (auto [number, operand] : llvm::enumerate(call.getStepReads())) {
     RankedTensorType type = cast<RefType>(operand.getType()).getTensor();
-    if (!layout::staysInside(accesses[number], type.getShape(), extents))
+    if (!calls::staysInside(accesses[number], type.getShape(), extents))
       return call.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
     bool isShared = output && getBufferOp(operand) == output;
-    if (isShared && (number != 0 || !layout::mayWriteOverQueries(accesses, extents)))
+    if (isShared && (number != 0 || !calls::mayWriteOverQueries(accesses, extents)))
       return call.emitOpError("writes over operand ") << number << ", which it still reads";
   }
   return success();

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Calls/Gathered.h"
+#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
-#include "dovetail/Layout/Gathered.h"
-#include "dovetail/Layout/Winograd.h"
 #include "dovetail/Text/SourceName.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Builders.h"
@@ -264,7 +264,7 @@ static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::o
   for (auto [number, operand] : llvm::enumerate(operands)) {
     RankedTensorType type = tensorOf(operand);
     size_t firstWindow = *numTaps > 0 && number == 0 ? 2 : type.getRank();
-    if (!mayBeLarger && !layout::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
+    if (!mayBeLarger && !calls::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
       return op.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
   }
   if (std::optional<DivisionAttr> division = op.getDivision();
@@ -278,8 +278,8 @@ template <typename FormT> static std::optional<size_t> countTaps(const std::opti
   return form ? std::optional(form->windows.size()) : std::nullopt;
 }
 
-std::optional<layout::ConvolutionForm> ConvolutionOp::getForm() {
-  return layout::ConvolutionForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
+std::optional<calls::ConvolutionForm> ConvolutionOp::getForm() {
+  return calls::ConvolutionForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
 }
 
 SmallVector<Value> ConvolutionOp::getStepReads() {
@@ -294,18 +294,18 @@ LogicalResult ConvolutionOp::verify() {
   if (failed(verifyCall(*this, "convolution", /*numSums=*/1, countTaps(getForm()), {getInput(), getWeights()})))
     return failure();
   if (getAlgorithm() == ConvolutionAlgorithm::Winograd &&
-      (!layout::isWinogradForm(*getForm()) || !tensorOf(getOutput()).getElementType().isF32()))
+      (!calls::isWinogradForm(*getForm()) || !tensorOf(getOutput()).getElementType().isF32()))
     return emitOpError("is by Winograd's algorithm, but not of 3 x 3 with stride 1, of one group, in f32");
   if (getAlgorithm() == ConvolutionAlgorithm::Gathered &&
-      (layout::gatheredPhases(*getForm()) > layout::gatheredMostPhases ||
+      (calls::gatheredPhases(*getForm()) > calls::gatheredMostPhases ||
        !tensorOf(getOutput()).getElementType().isF32()))
     return emitOpError("is over gathered rows, but not in f32, or has more than ")
-           << layout::gatheredMostPhases << " kinds of windows";
+           << calls::gatheredMostPhases << " kinds of windows";
   return verifyPostOps(*this);
 }
 
-std::optional<layout::ProductForm> plan::MatMulOp::getForm() {
-  return layout::ProductForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
+std::optional<calls::ProductForm> plan::MatMulOp::getForm() {
+  return calls::ProductForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
 }
 
 SmallVector<Value> plan::MatMulOp::getStepReads() {
@@ -317,7 +317,7 @@ SmallVector<Value> plan::MatMulOp::getStepWrites() { return {getOutput()}; }
 bool plan::MatMulOp::takesScratch() { return true; }
 
 LogicalResult plan::MatMulOp::verify() {
-  std::optional<layout::ProductForm> form = getForm();
+  std::optional<calls::ProductForm> form = getForm();
   std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
   if (failed(verifyCall(*this, "matrix product", /*numSums=*/1, numTaps, {getA(), getB()})))
     return failure();
@@ -331,8 +331,8 @@ LogicalResult plan::MatMulOp::verify() {
   return verifyPostOps(*this);
 }
 
-std::optional<layout::PoolForm> plan::PoolOp::getForm() {
-  return layout::PoolForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
+std::optional<calls::PoolForm> plan::PoolOp::getForm() {
+  return calls::PoolForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
 }
 
 SmallVector<Value> plan::PoolOp::getStepReads() { return {getInput()}; }
@@ -368,8 +368,8 @@ LogicalResult plan::AttentionOp::verify() {
   return verifyWrites(*this);
 }
 
-std::optional<layout::TransformForm> plan::TransformOp::getForm() {
-  return layout::TransformForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
+std::optional<calls::TransformForm> plan::TransformOp::getForm() {
+  return calls::TransformForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
 }
 
 SmallVector<Value> plan::TransformOp::getStepReads() { return {getInput()}; }
@@ -377,7 +377,7 @@ SmallVector<Value> plan::TransformOp::getStepWrites() { return {getOutput()}; }
 bool plan::TransformOp::takesScratch() { return true; }
 
 LogicalResult plan::TransformOp::verify() {
-  std::optional<layout::TransformForm> form = getForm();
+  std::optional<calls::TransformForm> form = getForm();
   std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
   if (failed(verifyCall(*this, "transform", /*numSums=*/2, numTaps, {getInput()})))
     return failure();

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_PLAN_H
 #define DOVETAIL_RUNTIME_PLAN_H
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/Sharding.h"
 #include "dovetail/runtime/ElementType.h"
@@ -139,7 +139,7 @@ struct ConvolutionCall {
   std::vector<PostOpInfo> postOps;
   std::vector<LoopInfo> loops; ///< The dimensions of the output, the input channels of a group, taps.
   Access inputAccess, weightsAccess;
-  layout::ConvolutionForm form; ///< What these accesses are.
+  calls::ConvolutionForm form; ///< What these accesses are.
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Library;
 
   const LoopInfo &sumLoop() const { return loops[inputAccess.size()]; }
@@ -151,8 +151,8 @@ struct MatMulCall {
   std::vector<PostOpInfo> postOps;
   std::vector<LoopInfo> loops; ///< The dimensions of the output, then that which is summed over.
   Access aAccess, bAccess;
-  layout::ProductForm form; ///< What these accesses are.
-  int rowDims = 1;          ///< Dimensions of the output, before the last, that are the rows of one product.
+  calls::ProductForm form; ///< What these accesses are.
+  int rowDims = 1;         ///< Dimensions of the output, before the last, that are the rows of one product.
 };
 
 /// What a pooling window computes.
@@ -164,7 +164,7 @@ struct PoolCall {
   uint32_t input, output;
   std::vector<LoopInfo> loops; ///< The dimensions of the output, then taps.
   Access inputAccess;
-  layout::PoolForm form; ///< What this access is.
+  calls::PoolForm form; ///< What this access is.
 };
 
 /// A library call for attention: values weighed by the softmax of products of queries and keys. In f32.
@@ -191,8 +191,8 @@ struct TransformCall {
   uint32_t input, output;
   std::vector<LoopInfo> loops; ///< The dimensions of the output, the points of a line that is read, their parts.
   Access inputAccess;
-  layout::TransformForm form; ///< What this access is.
-  bool isInverse = false;     ///< Not divided by the length.
+  calls::TransformForm form; ///< What this access is.
+  bool isInverse = false;    ///< Not divided by the length.
 };
 
 /// A copy into another memory format.

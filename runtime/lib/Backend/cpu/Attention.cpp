@@ -14,8 +14,8 @@
 #include "Kernels/VectorKernels.h"
 #include "LibrarySteps.h"
 
-#include "dovetail/Layout/Attention.h"
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/Attention.h"
+#include "dovetail/Calls/AttentionForm.h"
 #include "dovetail/Layout/Window.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ private:
 
   int numThreads() const { return threads ? threads->size() : 1; }
   int64_t threadBytes() const {
-    return alignedSize(4 * layout::attentionScratch(task.depth, std::min(form.columns, reads[rank - 1].size())));
+    return alignedSize(4 * calls::attentionScratch(task.depth, std::min(form.columns, reads[rank - 1].size())));
   }
   Operand makeOperand(uint32_t tensor, const Access &access) const;
   /// The first row of a block: products take several rows at once.
@@ -71,7 +71,7 @@ private:
   Box reads; ///< The same with the columns of values alone.
   ThreadPool *threads;
   int rank = 0; ///< Of the result.
-  layout::AttentionForm form;
+  calls::AttentionForm form;
   std::vector<Head> heads;
   std::array<Operand, 5> operands; ///< The result, queries, keys, values, the mask.
   AttentionTask task{};
@@ -121,16 +121,16 @@ absl::Status AttentionStep::plan() {
   std::vector<int64_t> extents;
   for (const LoopInfo &loop : call.loops)
     extents.push_back(loop.extent);
-  std::vector<layout::AccessDims> accesses;
+  std::vector<calls::AccessDims> accesses;
   for (const auto &operand : call.operands())
     accesses.emplace_back(*operand.second);
-  std::optional<layout::AttentionForm> found = layout::AttentionForm::find(accesses, extents);
+  std::optional<calls::AttentionForm> found = calls::AttentionForm::find(accesses, extents);
   if (!found)
     return absl::DataLossError("damaged plan: it reads its operands as no attention does");
   form = *found;
   if (call.isOfParts) {
-    form.columns -= layout::attentionPartColumns;
-    reads[rank - 1].hi -= layout::attentionPartColumns;
+    form.columns -= calls::attentionPartColumns;
+    reads[rank - 1].hi -= calls::attentionPartColumns;
     if (form.columns != reads[rank - 1].size() || form.columns == 0)
       return absl::DataLossError("damaged plan: it gives parts of several heads");
   }
@@ -169,7 +169,7 @@ absl::Status AttentionStep::plan() {
   rows = loops[rank - 2].size();
   // Each thread has two blocks at least, so that one that is late holds up the others less.
   int64_t parts = batches * static_cast<int64_t>(heads.size());
-  blocks = std::max((rows + layout::attentionRows - 1) / layout::attentionRows,
+  blocks = std::max((rows + calls::attentionRows - 1) / calls::attentionRows,
                     std::min((2 * numThreads() + parts - 1) / parts, (rows + rowsOfUnit - 1) / rowsOfUnit));
   return absl::OkStatus();
 }

@@ -8,8 +8,8 @@
 
 #include "ConvolutionPart.h"
 
-#include "dovetail/Layout/Gathered.h"
-#include "dovetail/Layout/Scattered.h"
+#include "dovetail/Calls/Gathered.h"
+#include "dovetail/Calls/Scattered.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -97,7 +97,7 @@ bool ConvolutionPart::isRounded(const char *implementation, bool isPadded) const
   int64_t terms = box[1].size();
   for (int i = 0; i < spatial; ++i)
     terms *= box[dims[2 + i]].size();
-  return terms > layout::mostExactTerms;
+  return terms > calls::mostExactTerms;
 }
 
 PostOps::Outcome ConvolutionPart::createPrimitive(const PostOps::Fused &fused, CallBudget &budget) {
@@ -214,7 +214,7 @@ void ConvolutionPart::planKernels() {
   // Threads have divided what was planned for the library already.
   ThreadPool *dividing = algorithm == call.algorithm ? threads : nullptr;
   int64_t wholeInputs = call.sumLoop().extent, wholeOutputs = call.loops[1].extent / call.form.groups;
-  if (algorithm == ConvolutionAlgorithm::Gathered && layout::isScattered(call.form, wholeInputs, wholeOutputs))
+  if (algorithm == ConvolutionAlgorithm::Gathered && calls::isScattered(call.form, wholeInputs, wholeOutputs))
     kernels = std::make_unique<ScatteredConvolution>(std::move(operands), call.form, dividing);
   else if (algorithm == ConvolutionAlgorithm::Gathered)
     kernels = std::make_unique<GatheredConvolution>(std::move(operands), call.form, channels.groups,
@@ -357,7 +357,7 @@ absl::Status ConvolutionPart::prepare() {
 
 bool ConvolutionPart::mayGather() const {
   return types.result == memory::data_type::f32 && !geometry.nothingToSum &&
-         layout::gatheredPhases(call.form) <= layout::gatheredMostPhases;
+         calls::gatheredPhases(call.form) <= calls::gatheredMostPhases;
 }
 
 absl::Status ConvolutionPart::gather(CallBudget &budget) {

@@ -8,8 +8,8 @@
 
 #include "GatheredConvolution.h"
 
+#include "dovetail/Calls/Gathered.h"
 #include "dovetail/Layout/Arith.h"
-#include "dovetail/Layout/Gathered.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -20,7 +20,7 @@ using namespace dovetail::runtime;
 using layout::Interval;
 using layout::Window;
 
-static_assert(GatheredTask::mostRows == layout::gatheredRows, "kernels have room for the places of so many rows");
+static_assert(GatheredTask::mostRows == calls::gatheredRows, "kernels have room for the places of so many rows");
 
 /// Sets what a window along one dimension reads for results `out` of an input of which there is `in`.
 static void setWindow(const Window &window, Interval out, Interval in, GatheredTask::Dim &dim) {
@@ -36,7 +36,7 @@ static void setWindow(const Window &window, Interval out, Interval in, GatheredT
 /// divided by the stride. Returns the first one, and the tap of the kernel that comes first.
 static std::pair<int64_t, int64_t> setTransposedWindow(const Window &window, Interval out, Interval in,
                                                        int64_t remainder, GatheredTask::Dim &dim) {
-  int64_t step = layout::gatheredTapStep(window), tap = 0;
+  int64_t step = calls::gatheredTapStep(window), tap = 0;
   while (tap < step && tap * window.dilation % window.stride != remainder)
     ++tap;
   dim.taps = tap < step && tap < window.kernel ? (window.kernel - 1 - tap) / step + 1 : 0;
@@ -53,7 +53,7 @@ static std::pair<int64_t, int64_t> setTransposedWindow(const Window &window, Int
 }
 
 /// Whether many results have taps that read padding alone: leaving these out pays for smaller blocks.
-static bool readsMuchPadding(const layout::ConvolutionForm &form, const std::vector<int64_t> &shape) {
+static bool readsMuchPadding(const calls::ConvolutionForm &form, const std::vector<int64_t> &shape) {
   constexpr int64_t part = 4;
   for (size_t dim = 0; dim < form.windows.size(); ++dim)
     if (part * (form.windows[dim].reach() - 1) >= shape[dim + 2] * (form.isTransposed ? form.windows[dim].stride : 1))
@@ -61,7 +61,7 @@ static bool readsMuchPadding(const layout::ConvolutionForm &form, const std::vec
   return false;
 }
 
-GatheredConvolution::GatheredConvolution(Operands given, const layout::ConvolutionForm &form, int64_t groups,
+GatheredConvolution::GatheredConvolution(Operands given, const calls::ConvolutionForm &form, int64_t groups,
                                          const std::vector<int64_t> &wholeShape, int64_t wholeInputs,
                                          int64_t wholeOutputs, ThreadPool *threads)
     : KernelConvolution(std::move(given), threads), groups(groups), inputs(operands.input.box[1].size() / groups),
@@ -86,7 +86,7 @@ GatheredConvolution::GatheredConvolution(Operands given, const layout::Convoluti
   }
 }
 
-void GatheredConvolution::addPhase(const layout::ConvolutionForm &form, const std::vector<int64_t> &remainders) {
+void GatheredConvolution::addPhase(const calls::ConvolutionForm &form, const std::vector<int64_t> &remainders) {
   const MemoryView &input = operands.input, &output = operands.output, &from = operands.weights;
   Phase phase;
   GatheredTask &task = phase.task;
@@ -104,7 +104,7 @@ void GatheredConvolution::addPhase(const layout::ConvolutionForm &form, const st
       phase.outputOffset += (first - output.box[dim].lo) * own.outputStride;
       own.outputStride *= window.stride;
       phase.weightsOffset += tap * tapStride;
-      tapStride *= -layout::gatheredTapStep(window);
+      tapStride *= -calls::gatheredTapStep(window);
     } else {
       setWindow(window, output.box[dim], input.box[dim], own);
     }
@@ -121,15 +121,15 @@ void GatheredConvolution::addPhase(const layout::ConvolutionForm &form, const st
   weights.outputStride = from.strides[1 - inputDim];
   weights.groupStride = (form.isTransposed ? inputs : outputs) * from.strides[0];
   int64_t taps = task.numTaps();
-  layout::GatheredBlock block = layout::gatheredBlock(inputs, outputs, taps, task.numRows());
+  calls::GatheredBlock block = calls::gatheredBlock(inputs, outputs, taps, task.numRows());
   task.blockRows = block.rows;
   task.blockTaps = block.taps;
   task.blockChannels = block.channels;
   task.groupsOfVector = weights.groupsOfVector =
-      layout::gatheredGroups(groups, inputs, outputs, wholeInputs, wholeOutputs, taps, kernels.vector);
+      calls::gatheredGroups(groups, inputs, outputs, wholeInputs, wholeOutputs, taps, kernels.vector);
   task.skipsTaps = skipsTaps;
   findPlainRows(task);
-  int64_t vectors = layout::gatheredVectors(groups, outputs, task.groupsOfVector, kernels.vector);
+  int64_t vectors = calls::gatheredVectors(groups, outputs, task.groupsOfVector, kernels.vector);
   phase.packedOffset = packedElements;
   phase.packedElements = vectors * kernels.vector * taps * inputs;
   packedElements += phase.packedElements;
@@ -162,8 +162,8 @@ std::string GatheredConvolution::packedFormat() const { return format; }
 int64_t GatheredConvolution::weightBytes() const { return alignedSize(4 * packedElements); }
 
 int64_t GatheredConvolution::scratchOf(const GatheredTask &task) const {
-  return layout::gatheredScratchBytes({task.blockRows, task.blockTaps, task.blockChannels}, inputs, outputs,
-                                      task.numTaps(), task.groupsOfVector);
+  return calls::gatheredScratchBytes({task.blockRows, task.blockTaps, task.blockChannels}, inputs, outputs,
+                                     task.numTaps(), task.groupsOfVector);
 }
 
 int64_t GatheredConvolution::threadBytes() const {
@@ -209,7 +209,7 @@ void GatheredConvolution::runPart(int64_t part, int64_t parts, std::byte *scratc
   for (const Phase &phase : phases) {
     const GatheredTask &task = phase.task;
     int64_t begin = 0, end = task.numRows(), first = 0, last = phase.units;
-    bool dividesRows = end >= 2 * layout::gatheredRowStep * parts || phase.units < parts;
+    bool dividesRows = end >= 2 * calls::gatheredRowStep * parts || phase.units < parts;
     int64_t &low = dividesRows ? begin : first, &high = dividesRows ? end : last, count = high;
     low = count * part / parts;
     high = count * (part + 1) / parts;

@@ -15,7 +15,7 @@
 
 #include "KernelConvolution.h"
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 namespace dovetail::runtime {
 
@@ -26,7 +26,7 @@ class GatheredConvolution : public KernelConvolution {
 public:
   /// `form` is that of the whole call, whose input has `wholeShape`, and a group `wholeInputs` and `wholeOutputs`
   /// channels; the part has `groups` groups, or some channels of one.
-  GatheredConvolution(Operands operands, const layout::ConvolutionForm &form, int64_t groups,
+  GatheredConvolution(Operands operands, const calls::ConvolutionForm &form, int64_t groups,
                       const std::vector<int64_t> &wholeShape, int64_t wholeInputs, int64_t wholeOutputs,
                       ThreadPool *threads);
   std::string packedFormat() const override;
@@ -52,7 +52,7 @@ private:
   void packPart(int64_t part, int64_t parts) override;
   void runPart(int64_t part, int64_t parts, std::byte *scratch) override;
 
-  void addPhase(const layout::ConvolutionForm &form, const std::vector<int64_t> &remainders);
+  void addPhase(const calls::ConvolutionForm &form, const std::vector<int64_t> &remainders);
   int64_t scratchOf(const GatheredTask &task) const;
   static void findPlainRows(GatheredTask &task);
 

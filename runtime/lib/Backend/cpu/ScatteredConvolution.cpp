@@ -8,7 +8,7 @@
 
 #include "ScatteredConvolution.h"
 
-#include "dovetail/Layout/Scattered.h"
+#include "dovetail/Calls/Scattered.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -17,9 +17,9 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-static_assert(ScatteredTask::bytesOfTap == layout::scatteredTapBytes);
+static_assert(ScatteredTask::bytesOfTap == calls::scatteredTapBytes);
 
-ScatteredConvolution::ScatteredConvolution(Operands given, const layout::ConvolutionForm &form, ThreadPool *threads)
+ScatteredConvolution::ScatteredConvolution(Operands given, const calls::ConvolutionForm &form, ThreadPool *threads)
     : KernelConvolution(std::move(given), threads) {
   const MemoryView &input = operands.input, &output = operands.output;
   int unused = ScatteredTask::numDims - static_cast<int>(operands.spatial.size());
@@ -43,13 +43,13 @@ ScatteredConvolution::ScatteredConvolution(Operands given, const layout::Convolu
   task.inputs = input.box[1].size();
   task.outputs = output.box[1].size();
   const ScatteredTask::Dim &lines = task.dims[task.lineDim];
-  task.blockLines = layout::scatteredLines(lines.results, lineSize(), (lines.taps - 1) * lines.dilation + 1);
+  task.blockLines = calls::scatteredLines(lines.results, lineSize(), (lines.taps - 1) * lines.dilation + 1);
 }
 
 int64_t ScatteredConvolution::lineSize() const {
   int64_t size = task.outputs;
   for (int dim = task.lineDim + 1; dim < ScatteredTask::numDims; ++dim)
-    size *= layout::scatteredExtent(task.dims[dim].results, task.dims[dim].stride);
+    size *= calls::scatteredExtent(task.dims[dim].results, task.dims[dim].stride);
   return size;
 }
 
@@ -65,8 +65,8 @@ int64_t ScatteredConvolution::weightBytes() const {
 }
 
 int64_t ScatteredConvolution::threadBytes() const {
-  int64_t lines = layout::scatteredExtent(task.blockLines, task.dims[task.lineDim].stride);
-  return alignedSize(layout::scatteredScratchBytes(task.numTaps(), task.inputs, kernels.panel, lines, lineSize()));
+  int64_t lines = calls::scatteredExtent(task.blockLines, task.dims[task.lineDim].stride);
+  return alignedSize(calls::scatteredScratchBytes(task.numTaps(), task.inputs, kernels.panel, lines, lineSize()));
 }
 
 void ScatteredConvolution::limitScratch(int64_t bytes) {

@@ -15,17 +15,17 @@
 
 #include "KernelConvolution.h"
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 namespace dovetail::runtime {
 
 /// A transposed convolution without groups that multiplies inputs with the weights of all taps, and adds the products
-/// to results (`layout::isScattered`). Threads divide the results of the outermost spatial dimension; inputs that
+/// to results (`calls::isScattered`). Threads divide the results of the outermost spatial dimension; inputs that
 /// results of two threads need are multiplied twice.
 class ScatteredConvolution : public KernelConvolution {
 public:
   /// `form` is that of the whole call.
-  ScatteredConvolution(Operands operands, const layout::ConvolutionForm &form, ThreadPool *threads);
+  ScatteredConvolution(Operands operands, const calls::ConvolutionForm &form, ThreadPool *threads);
   std::string packedFormat() const override;
   void limitScratch(int64_t bytes) override;
 

@@ -8,7 +8,7 @@
 
 #include "WinogradConvolution.h"
 
-#include "dovetail/Layout/Winograd.h"
+#include "dovetail/Calls/Winograd.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -36,7 +36,7 @@ WinogradConvolution::WinogradConvolution(Operands given, int64_t padRows, int64_
   task.outputColumns = output.box[column].size();
   task.inputs = input.box[1].size();
   task.outputs = output.box[1].size();
-  task.tilesOfBlock = layout::winogradBlock(task.inputs, task.outputs, task.numTiles());
+  task.tilesOfBlock = calls::winogradBlock(task.inputs, task.outputs, task.numTiles());
   weights = {nullptr,         task.outputs,      task.inputs,         from.strides[0],
              from.strides[1], from.strides[row], from.strides[column]};
 }
@@ -72,7 +72,7 @@ void WinogradConvolution::packPart(int64_t part, int64_t parts) {
 void WinogradConvolution::runPart(int64_t part, int64_t parts, std::byte *scratch) {
   auto *values = reinterpret_cast<float *>(scratch);
   int64_t tiles = task.numTiles(), panels = kernels.panelsOf(task.outputs);
-  if (tiles >= layout::winogradRows * parts || panels < parts)
+  if (tiles >= calls::winogradRows * parts || panels < parts)
     kernels.runWinograd(task, tiles * part / parts, tiles * (part + 1) / parts, 0, panels, values);
   else
     kernels.runWinograd(task, 0, tiles, panels * part / parts, panels * (part + 1) / parts, values);

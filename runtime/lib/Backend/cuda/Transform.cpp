@@ -83,7 +83,7 @@ absl::StatusOr<int64_t> TransformStep::describe(int64_t count, cufftHandle handl
   // Work areas belong to the step's memory.
   if (absl::Status status = api->check(api->cufftSetAutoAllocation(handle, 0), "cufftSetAutoAllocation"); !status.ok())
     return status;
-  const layout::TransformForm &form = call.form;
+  const calls::TransformForm &form = call.form;
   cufftType type = form.readsReal    ? isWide() ? CUFFT_D2Z : CUFFT_R2C
                    : form.writesReal ? isWide() ? CUFFT_Z2D : CUFFT_C2R
                    : isWide()        ? CUFFT_Z2Z

@@ -81,7 +81,7 @@ void end(int exitCode, void *) {
     Watchdog watchdog(partingTimeout, communicationExitCode,
                       absl::StrCat("MPI_Finalize did not return within ", partingTimeout.count(),
                                    " s: another rank has not finished"));
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     MPI_Finalize();
     return;
   }
@@ -91,7 +91,7 @@ void end(int exitCode, void *) {
   int code = exitCode != 0 ? exitCode : communicationExitCode;
   Watchdog watchdog(abortTimeout, code, "");
   // Another thread may be in a call that does not return.
-  std::unique_lock lock(calls(), std::chrono::milliseconds(500));
+  std::unique_lock lock(callMutex(), std::chrono::milliseconds(500));
   MPI_Abort(MPI_COMM_WORLD, code);
 }
 
@@ -104,7 +104,7 @@ const char *nameOf(int threads) {
 
 } // namespace
 
-std::timed_mutex &mpi::calls() {
+std::timed_mutex &mpi::callMutex() {
   static auto *mutex = new std::timed_mutex; // Used until the very end of the process.
   return *mutex;
 }
@@ -158,7 +158,7 @@ absl::Status mpi::check(int result, const char *function) {
 }
 
 absl::Status mpi::begin(std::chrono::milliseconds timeout) {
-  std::lock_guard lock(calls());
+  std::lock_guard lock(callMutex());
   int hasBegun = 0, hasEnded = 0, threads = MPI_THREAD_SINGLE;
   if (absl::Status status = check(MPI_Initialized(&hasBegun), "MPI_Initialized"); !status.ok())
     return status;
@@ -195,7 +195,7 @@ absl::Status mpi::begin(std::chrono::milliseconds timeout) {
 
 void mpi::keepForEver(std::shared_ptr<void> memory) {
   static auto *kept = new std::vector<std::shared_ptr<void>>; // Until the very end of the process.
-  std::lock_guard lock(calls());
+  std::lock_guard lock(callMutex());
   kept->push_back(std::move(memory));
 }
 
@@ -210,7 +210,7 @@ absl::Status mpi::waitUntil(const std::atomic<bool> &isOver, absl::FunctionRef<a
   for (;;) {
     bool isDone = false;
     {
-      std::lock_guard lock(calls());
+      std::lock_guard lock(callMutex());
       if (absl::Status status = ask(isDone); !status.ok() || isDone)
         return status;
     }

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 /// To be held during each call. Programs that this is part of may let their threads call MPI one at a time only
 /// (MPI_THREAD_SERIALIZED): they do not call it while a function of the runtime's does.
-std::timed_mutex &calls();
+std::timed_mutex &callMutex();
 
 /// Its name and version.
 std::string libraryVersion();

@@ -56,7 +56,7 @@ public:
 
 protected:
   virtual absl::Status start() = 0;
-  /// With `calls` held, once for each call of MPI.
+  /// With `callMutex` held, once for each call of MPI.
   virtual absl::Status ask(bool &isDone) = 0;
 
   std::shared_ptr<Group> group;
@@ -77,7 +77,7 @@ absl::StatusOr<bool> Work::proceed(bool waits) {
     status = waitUntil(group->isOver, askInTime);
     isDone = true;
   } else {
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     status = askInTime(isDone);
   }
   if (!status.ok())
@@ -94,7 +94,7 @@ public:
   absl::Status ask(bool &isDone) override;
 
 private:
-  /// With `calls` held. Adds a request for each part of `message`.
+  /// With `callMutex` held. Adds a request for each part of `message`.
   absl::Status add(const Message &message, bool isSent);
   /// The error of the request that has one.
   absl::Status explain(int result) const;
@@ -126,7 +126,7 @@ absl::Status Exchange::add(const Message &message, bool isSent) {
 }
 
 absl::Status Exchange::prepare(const std::vector<Message> &sends, const std::vector<Message> &receives) {
-  std::lock_guard lock(calls());
+  std::lock_guard lock(callMutex());
   absl::Status status;
   for (const Message &message : receives)
     if (status.ok())
@@ -151,7 +151,7 @@ absl::Status Exchange::explain(int result) const {
 }
 
 absl::Status Exchange::start() {
-  std::lock_guard lock(calls());
+  std::lock_guard lock(callMutex());
   numUnderWay = 0;
   // One after another: MPI_Startall may take any order.
   for (MPI_Request &request : requests) {
@@ -177,7 +177,7 @@ absl::Status Exchange::ask(bool &isDone) {
 constexpr auto endTimeout = std::chrono::milliseconds(200);
 
 Exchange::~Exchange() {
-  std::lock_guard lock(calls());
+  std::lock_guard lock(callMutex());
   int hasEnded = 0;
   if (MPI_Finalized(&hasEnded) != MPI_SUCCESS || hasEnded)
     return;
@@ -212,7 +212,7 @@ public:
   absl::Status start() override {
     int bytes = static_cast<int>(what.elements * elementSize(what.type));
     bool isInPlace = what.source == what.target + static_cast<int64_t>(group->rank) * bytes;
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     // The blocking one could not be given up when another rank is lost.
     int result = MPI_Iallgather(isInPlace ? MPI_IN_PLACE : what.source, bytes, MPI_BYTE, what.target, bytes, MPI_BYTE,
                                 group->handle, &request);
@@ -287,7 +287,7 @@ public:
   }
 
   absl::StatusOr<std::unique_ptr<Transport>> split(const std::vector<int> &members) override {
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     MPI_Group all = MPI_GROUP_NULL, part = MPI_GROUP_NULL;
     MPI_Comm made = MPI_COMM_NULL;
     absl::Cleanup free = [&] {
@@ -326,7 +326,7 @@ Group::Group(MPI_Comm made) : handle(made) {
 }
 
 Group::~Group() {
-  std::lock_guard lock(calls());
+  std::lock_guard lock(callMutex());
   int hasEnded = 0;
   if (!isOver && !isHeld && MPI_Finalized(&hasEnded) == MPI_SUCCESS && !hasEnded)
     MPI_Comm_free(&handle);

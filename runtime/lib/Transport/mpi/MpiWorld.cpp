@@ -74,7 +74,7 @@ absl::Status carryOut(const std::atomic<bool> &isOver, Clock::time_point deadlin
                       std::shared_ptr<void> memory, Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   {
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     if (absl::Status status = check(start(&request), function); !status.ok())
       return status;
   }
@@ -105,7 +105,7 @@ absl::Status carryOut(Group &group, Clock::time_point deadline, const char *func
 absl::Status MpiWorld::findSharers() {
   uint64_t own = 0;
   {
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     own = placeOfProcess();
   }
   // This process's own behind those of all.
@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &req
   MPI_Comm given = MPI_COMM_WORLD;
   if (request.communicator) {
     int hasBegun = 0;
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     if (MPI_Initialized(&hasBegun) != MPI_SUCCESS || !hasBegun)
       return absl::UnavailableError(
           "a communicator was given, but MPI is not initialised in this process; call MPI_Init_thread first");
@@ -171,7 +171,7 @@ absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &req
     return status;
   int size = 0;
   {
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     if (absl::Status status = check(MPI_Comm_size(given, &size), "MPI_Comm_size"); !status.ok())
       return status;
   }
@@ -185,7 +185,7 @@ absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &req
     return status;
   std::shared_ptr<Group> group;
   {
-    std::lock_guard lock(calls());
+    std::lock_guard lock(callMutex());
     group = std::make_shared<Group>(*own);
   }
   auto world = std::make_unique<MpiWorld>(std::move(group), deadline);

@@ -13,8 +13,8 @@
 #include "Backend/cpu/Kernels/VectorKernels.h"
 #include "InstructionSets.h"
 
-#include "dovetail/Layout/Attention.h"
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/Attention.h"
+#include "dovetail/Calls/AttentionForm.h"
 #include "gmock/gmock.h"
 
 #include <cmath>
@@ -126,13 +126,13 @@ TEST_P(Attention, IsTheSoftmaxOfProducts) {
     SCOPED_TRACE(set.name);
     auto run = [&](int64_t block) {
       std::vector<float> output(c.rows * c.columns * step, -5),
-          scratch(layout::attentionScratch(c.depth, c.columns), std::nanf(""));
+          scratch(calls::attentionScratch(c.depth, c.columns), std::nanf(""));
       task.output = output.data();
       for (int64_t row = 0; row < c.rows; row += block)
         set.kernels->runAttention(task, row, std::min(row + block, c.rows), scratch.data());
       return output;
     };
-    std::vector<float> whole = run(layout::attentionRows);
+    std::vector<float> whole = run(calls::attentionRows);
     for (int64_t i = 0; i < c.rows * c.columns; ++i) {
       ASSERT_NEAR(whole[i * step], expected[i], 3e-6 * std::max(c.size, 1.0f)) << "element " << i;
       for (int64_t gap = 1; gap < step; ++gap)
@@ -150,15 +150,15 @@ TEST_P(Attention, IsTheSoftmaxOfProducts) {
       part.addend = task.addend ? task.addend + first * task.maskKey : nullptr;
       part.choice = task.choice ? task.choice + first * task.maskKey : nullptr;
       part.keys = count;
-      part.outputRow = (c.columns + layout::attentionPartColumns) * step;
+      part.outputRow = (c.columns + calls::attentionPartColumns) * step;
       std::vector<float> output(c.rows * part.outputRow, -5),
-          scratch(layout::attentionScratch(c.depth, c.columns), std::nanf(""));
+          scratch(calls::attentionScratch(c.depth, c.columns), std::nanf(""));
       part.output = output.data();
-      for (int64_t row = 0; row < c.rows; row += layout::attentionRows)
-        set.kernels->runAttention(part, row, std::min(row + layout::attentionRows, c.rows), scratch.data());
+      for (int64_t row = 0; row < c.rows; row += calls::attentionRows)
+        set.kernels->runAttention(part, row, std::min(row + calls::attentionRows, c.rows), scratch.data());
       return output;
     };
-    int64_t cut = c.keys / 3, columns = c.columns + layout::attentionPartColumns;
+    int64_t cut = c.keys / 3, columns = c.columns + calls::attentionPartColumns;
     std::vector<float> low = runPart(0, cut), high = runPart(cut, c.keys - cut);
     for (int64_t row = 0; row < c.rows; ++row) {
       auto at = [&](const std::vector<float> &part, int64_t column) { return part[(row * columns + column) * step]; };
@@ -206,7 +206,7 @@ TEST(Attention, RowsOfNothingAreNoNumbers) {
   task.scale = 1;
   for (const InstructionSet &set : instructionSets()) {
     SCOPED_TRACE(set.name);
-    std::vector<float> output(rows), scratch(layout::attentionScratch(depth, 1));
+    std::vector<float> output(rows), scratch(calls::attentionScratch(depth, 1));
     task.output = output.data();
     set.kernels->runAttention(task, 0, rows, scratch.data());
     EXPECT_THAT(output, testing::ElementsAre(testing::FloatNear(1, 1e-6f), testing::IsNan(), testing::IsNan(),

@@ -13,8 +13,8 @@
 #ifndef DOVETAIL_DIALECT_PLAN_IR_PLAN_H
 #define DOVETAIL_DIALECT_PLAN_IR_PLAN_H
 
+#include "dovetail/Calls/CallForm.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "dovetail/Layout/CallForm.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/MemoryFormat.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

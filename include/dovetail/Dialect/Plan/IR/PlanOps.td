@@ -302,7 +302,7 @@ def Plan_ConvolutionOp : Plan_CallOp<"convolution"> {
   }];
   let extraClassDeclaration = [{
     /// What the accesses are; nothing if they are not those of a convolution.
-    std::optional<::dovetail::layout::ConvolutionForm> getForm();
+    std::optional<::dovetail::calls::ConvolutionForm> getForm();
   }];
 }
 
@@ -330,7 +330,7 @@ def Plan_MatMulOp : Plan_CallOp<"matmul"> {
   }];
   let extraClassDeclaration = [{
     /// What the accesses are; nothing if they are not those of a product.
-    std::optional<::dovetail::layout::ProductForm> getForm();
+    std::optional<::dovetail::calls::ProductForm> getForm();
   }];
 }
 
@@ -352,7 +352,7 @@ def Plan_PoolOp : Plan_CallOp<"pool"> {
   }];
   let extraClassDeclaration = [{
     /// What the access is; nothing if it is not that of windows.
-    std::optional<::dovetail::layout::PoolForm> getForm();
+    std::optional<::dovetail::calls::PoolForm> getForm();
   }];
 }
 
@@ -404,7 +404,7 @@ def Plan_TransformOp : Plan_CallOp<"transform"> {
   }];
   let extraClassDeclaration = [{
     /// What the access is; nothing if it is not that of a transform.
-    std::optional<::dovetail::layout::TransformForm> getForm();
+    std::optional<::dovetail::calls::TransformForm> getForm();
   }];
 }
 

@@ -19,13 +19,13 @@
 
 #include "Vectors.h"
 
-#include "dovetail/Layout/Attention.h"
+#include "dovetail/Calls/Attention.h"
 
 namespace {
 
-using dovetail::layout::attentionKeys;
-using dovetail::layout::attentionProductRows;
-using dovetail::layout::attentionRows;
+using dovetail::calls::attentionKeys;
+using dovetail::calls::attentionProductRows;
+using dovetail::calls::attentionRows;
 using dovetail::runtime::AttentionTask;
 
 constexpr float infinity = __builtin_inff(), largestFloat = 3.402823466e+38f;

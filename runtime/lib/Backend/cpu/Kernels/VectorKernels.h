@@ -194,17 +194,17 @@ struct VectorKernels {
   /// Packs groups [begin, end) or, where lanes are groups, vectors of them.
   void (*packGathered)(const GatheredWeights &weights, float *packed, int64_t begin, int64_t end);
   /// Computes results [begin, end), counted over images and dimensions with the innermost last: where lanes are groups,
-  /// of vectors [first, last), else of panels [first, last) of `group`. `scratch` has `layout::gatheredScratchBytes`.
+  /// of vectors [first, last), else of panels [first, last) of `group`. `scratch` has `calls::gatheredScratchBytes`.
   void (*runGathered)(const GatheredTask &task, int64_t begin, int64_t end, int64_t group, int64_t first, int64_t last,
                       float *scratch);
 
-  /// Computes lines [begin, end), counted over images. `scratch` has `layout::scatteredScratchBytes`.
+  /// Computes lines [begin, end), counted over images. `scratch` has `calls::scatteredScratchBytes`.
   void (*runScattered)(const ScatteredTask &task, int64_t begin, int64_t end, float *scratch);
 
   void (*packProduct)(const ProductWeights &weights, float *packed);
   void (*runProduct)(const ProductTask &task);
-  /// Computes rows [begin, end) of the result, `layout::attentionRows` at most. `scratch` has
-  /// `layout::attentionScratch` elements.
+  /// Computes rows [begin, end) of the result, `calls::attentionRows` at most. `scratch` has
+  /// `calls::attentionScratch` elements.
   void (*runAttention)(const AttentionTask &task, int64_t begin, int64_t end, float *scratch);
 
   /// Applies the epilogue's steps, which add no tensor, to `count` elements.

@@ -10,12 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LAYOUT_ATTENTION_H
-#define DOVETAIL_LAYOUT_ATTENTION_H
+#ifndef DOVETAIL_CALLS_ATTENTION_H
+#define DOVETAIL_CALLS_ATTENTION_H
 
 #include <cstdint>
 
-namespace dovetail::layout {
+namespace dovetail::calls {
 
 /// Queries whose scores with a block of keys are computed at once: many, so that keys and values are packed less often,
 /// and few enough for a cache near the core.
@@ -34,6 +34,6 @@ inline constexpr int64_t attentionScratch(int64_t depth, int64_t columns) {
   return (elements + 15) / 16 * 16; // Whole cache lines.
 }
 
-} // namespace dovetail::layout
+} // namespace dovetail::calls
 
-#endif // DOVETAIL_LAYOUT_ATTENTION_H
+#endif // DOVETAIL_CALLS_ATTENTION_H

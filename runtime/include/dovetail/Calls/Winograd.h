@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LAYOUT_WINOGRAD_H
-#define DOVETAIL_LAYOUT_WINOGRAD_H
+#ifndef DOVETAIL_CALLS_WINOGRAD_H
+#define DOVETAIL_CALLS_WINOGRAD_H
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 #include <algorithm>
 
-namespace dovetail::layout {
+namespace dovetail::calls {
 
 /// Results of a tile along each dimension, and the products for it.
 inline constexpr int64_t winogradTile = 4, winogradTaps = 36;
@@ -54,6 +54,6 @@ inline int64_t winogradScratchBytes(int64_t inputs, int64_t outputs, int64_t til
   return 4 * winogradTaps * (winogradBlock(inputs, outputs, tiles) * (padded + winogradPanel) + 2 * winogradVector);
 }
 
-} // namespace dovetail::layout
+} // namespace dovetail::calls
 
-#endif // DOVETAIL_LAYOUT_WINOGRAD_H
+#endif // DOVETAIL_CALLS_WINOGRAD_H

@@ -10,15 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LAYOUT_GATHERED_H
-#define DOVETAIL_LAYOUT_GATHERED_H
+#ifndef DOVETAIL_CALLS_GATHERED_H
+#define DOVETAIL_CALLS_GATHERED_H
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace dovetail::layout {
+namespace dovetail::calls {
 
 /// Results of a block, at most, and multiples of which they are; output channels that are computed together, at most.
 inline constexpr int64_t gatheredRows = 192, gatheredRowStep = 12, gatheredPanel = 32;
@@ -90,13 +90,13 @@ inline int64_t gatheredTapStep(const Window &window) {
 inline int64_t gatheredPhases(const ConvolutionForm &form) {
   int64_t phases = 1;
   for (const Window &window : form.windows)
-    if (window.isTransposed && phases <= maxWindowStep)
+    if (window.isTransposed && phases <= layout::maxWindowStep)
       phases *= window.stride;
   return phases;
 }
 /// More are not kept apart.
 inline constexpr int64_t gatheredMostPhases = 512;
 
-} // namespace dovetail::layout
+} // namespace dovetail::calls
 
-#endif // DOVETAIL_LAYOUT_GATHERED_H
+#endif // DOVETAIL_CALLS_GATHERED_H

@@ -11,12 +11,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LAYOUT_CALLFORM_H
-#define DOVETAIL_LAYOUT_CALLFORM_H
+#ifndef DOVETAIL_CALLS_CALLFORM_H
+#define DOVETAIL_CALLS_CALLFORM_H
 
 #include "dovetail/Layout/Window.h"
 
-namespace dovetail::layout {
+namespace dovetail::calls {
+
+using layout::AccessDim;
+using layout::Box;
+using layout::IndexExpr;
+using layout::Window;
 
 /// So many products of integers of 8 bits, one with a sign and one without, have a sum that f32 holds, whatever they
 /// are.
@@ -93,6 +98,6 @@ IndexExpr channelInGroup(int64_t groups, const IndexExpr &outer, int64_t outerPe
 bool fits(std::span<const AccessDim> access, std::span<const int64_t> shape, std::span<const int64_t> loops,
           size_t firstWindow);
 
-} // namespace dovetail::layout
+} // namespace dovetail::calls
 
-#endif // DOVETAIL_LAYOUT_CALLFORM_H
+#endif // DOVETAIL_CALLS_CALLFORM_H

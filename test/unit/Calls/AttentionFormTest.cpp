@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/AttentionForm.h"
 #include "gmock/gmock.h"
 
+using namespace dovetail::calls;
 using namespace dovetail::layout;
 
 namespace {

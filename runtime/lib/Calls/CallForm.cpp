@@ -10,13 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/AttentionForm.h"
 
 #include <algorithm>
 
 using namespace dovetail;
+using namespace dovetail::calls;
 using namespace dovetail::layout;
 
 /// Whether `index` names none but the first `count` loops.
@@ -53,12 +54,12 @@ static std::optional<std::vector<Window>> findWindows(std::span<const AccessDim>
   return windows;
 }
 
-IndexExpr dovetail::layout::channelOfGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup,
-                                           const IndexExpr &channel, int64_t perGroup) {
+IndexExpr dovetail::calls::channelOfGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup,
+                                          const IndexExpr &channel, int64_t perGroup) {
   return groups == 1 ? channel : outer.floorDiv(outerPerGroup) * perGroup + channel;
 }
 
-IndexExpr dovetail::layout::channelInGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup) {
+IndexExpr dovetail::calls::channelInGroup(int64_t groups, const IndexExpr &outer, int64_t outerPerGroup) {
   return groups == 1 ? outer : outer.mod(outerPerGroup);
 }
 
@@ -176,13 +177,13 @@ Box TransformForm::readBox(const Box &result) const {
   return box;
 }
 
-bool dovetail::layout::isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
+bool dovetail::calls::isAttention(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
   return std::all_of(accesses.begin(), accesses.end(), [&](AccessDims access) { return isPossible(access, loops); }) &&
          AttentionForm::find(accesses, loops).has_value();
 }
 
-bool dovetail::layout::fits(std::span<const AccessDim> access, std::span<const int64_t> shape,
-                            std::span<const int64_t> loops, size_t firstWindow) {
+bool dovetail::calls::fits(std::span<const AccessDim> access, std::span<const int64_t> shape,
+                           std::span<const int64_t> loops, size_t firstWindow) {
   if (access.size() != shape.size())
     return false;
   Box all = Box::ofShape(loops);

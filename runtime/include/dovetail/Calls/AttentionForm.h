@@ -10,12 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LAYOUT_ATTENTIONFORM_H
-#define DOVETAIL_LAYOUT_ATTENTIONFORM_H
+#ifndef DOVETAIL_CALLS_ATTENTIONFORM_H
+#define DOVETAIL_CALLS_ATTENTIONFORM_H
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
-namespace dovetail::layout {
+namespace dovetail::calls {
 
 /// Columns of the result of parts of the keys behind those of values: the largest score, and the sum of weights.
 inline constexpr int64_t attentionPartColumns = 2;
@@ -39,6 +39,6 @@ bool staysInside(std::span<const AccessDim> access, std::span<const int64_t> sha
 /// it, and for nothing else.
 bool mayWriteOverQueries(std::span<const AccessDims> accesses, std::span<const int64_t> loops);
 
-} // namespace dovetail::layout
+} // namespace dovetail::calls
 
-#endif // DOVETAIL_LAYOUT_ATTENTIONFORM_H
+#endif // DOVETAIL_CALLS_ATTENTIONFORM_H

@@ -10,12 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Layout/AttentionForm.h"
+#include "dovetail/Calls/AttentionForm.h"
 
 #include <algorithm>
 #include <numeric>
 
 using namespace dovetail;
+using namespace dovetail::calls;
 using namespace dovetail::layout;
 
 /// Products of loops and factors beyond that are no addresses.
@@ -113,8 +114,8 @@ std::optional<AttentionForm> AttentionForm::find(std::span<const AccessDims> acc
   return form;
 }
 
-bool dovetail::layout::staysInside(std::span<const AccessDim> access, std::span<const int64_t> shape,
-                                   std::span<const int64_t> loops) {
+bool dovetail::calls::staysInside(std::span<const AccessDim> access, std::span<const int64_t> shape,
+                                  std::span<const int64_t> loops) {
   if (access.size() != shape.size())
     return false;
   Box all = Box::ofShape(loops);
@@ -126,7 +127,7 @@ bool dovetail::layout::staysInside(std::span<const AccessDim> access, std::span<
   return true;
 }
 
-bool dovetail::layout::mayWriteOverQueries(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
+bool dovetail::calls::mayWriteOverQueries(std::span<const AccessDims> accesses, std::span<const int64_t> loops) {
   std::optional<AttentionForm> form = AttentionForm::find(accesses, loops);
   size_t rank = loops.size() - 2;
   if (!form || accesses[0].size() != rank || form->columns != loops.back() || loops[rank - 1] > mostColumns)

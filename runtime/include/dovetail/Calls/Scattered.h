@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LAYOUT_SCATTERED_H
-#define DOVETAIL_LAYOUT_SCATTERED_H
+#ifndef DOVETAIL_CALLS_SCATTERED_H
+#define DOVETAIL_CALLS_SCATTERED_H
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
 #include <algorithm>
 
-namespace dovetail::layout {
+namespace dovetail::calls {
 
 /// Whether each input is multiplied with the weights of all taps at once. That fills vectors where results have few
 /// channels, and copies no inputs. It depends on the channels of the whole call, so that all ranks do the same.
@@ -46,6 +46,6 @@ inline int64_t scatteredScratchBytes(int64_t taps, int64_t inputs, int64_t panel
   return scatteredTapBytes * taps + 4 * (inputs * panel + lines * size);
 }
 
-} // namespace dovetail::layout
+} // namespace dovetail::calls
 
-#endif // DOVETAIL_LAYOUT_SCATTERED_H
+#endif // DOVETAIL_CALLS_SCATTERED_H

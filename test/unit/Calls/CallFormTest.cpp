@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Layout/CallForm.h"
+#include "dovetail/Calls/CallForm.h"
 
-#include "Random.h"
+#include "../Layout/Random.h"
 
+using namespace dovetail::calls;
 using namespace dovetail::layout;
 
 namespace {
