@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_CMAKE_DIALECTHEADERS_H
 #define DOVETAIL_CMAKE_DIALECTHEADERS_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

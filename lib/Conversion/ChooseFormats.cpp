@@ -79,7 +79,7 @@ private:
   /// Makes one choice of these values.
   void addChoice(ValueRange values, bool isFixed);
   void addChoices(Operation &op);
-  void addReads(DefinitionOpInterface op);
+  void addReads(SplitOpInterface op);
 
   func::FuncOp function;
   const Libraries &libraries;
@@ -94,7 +94,7 @@ struct ChooseFormats : LibraryPass<dovetail::impl::ChooseFormatsBase<ChooseForma
 
   LogicalResult run(func::FuncOp function, const Libraries &callable) override {
     for (Operation &op : function.getBody().front().without_terminator())
-      if (!isa<ConstantOp, ReshardOp, DefinitionOpInterface>(op))
+      if (!isa<ConstantOp, ReshardOp, SplitOpInterface>(op))
         return op.emitOpError("has no memory formats");
     FormatChooser(function, callable).run();
     return success();
@@ -109,7 +109,7 @@ void FormatCarrier::collectWishes(Operation &op) {
       wishes.try_emplace(reshard.getOperand(), wish);
     return;
   }
-  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  auto partitionable = dyn_cast<SplitOpInterface>(op);
   if (!partitionable)
     return;
   int64_t rank = getRank(op.getResult(0));
@@ -144,7 +144,7 @@ void FormatCarrier::assignFirst(Operation &op) {
       decided.insert(result);
     return;
   }
-  auto partitionable = cast<DefinitionOpInterface>(op);
+  auto partitionable = cast<SplitOpInterface>(op);
   int64_t rank = getRank(result);
   if (FormatAttr preferred = getPreferredFormat(partitionable, rank, libraries)) {
     formats[result] = preferred;
@@ -212,7 +212,7 @@ void FormatChooser::addChoice(ValueRange values, bool isFixed) {
     nodes[value] = node;
 }
 
-void FormatChooser::addReads(DefinitionOpInterface op) {
+void FormatChooser::addReads(SplitOpInterface op) {
   unsigned node = nodes.lookup(op->getResult(0));
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     unsigned source = nodes.lookup(operand);
@@ -231,7 +231,7 @@ void FormatChooser::addChoices(Operation &op) {
     nodes[reshard.getResult()] = nodes.lookup(reshard.getOperand());
     return;
   }
-  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  auto partitionable = dyn_cast<SplitOpInterface>(op);
   bool isFixed = !partitionable || getPreferredFormat(partitionable, getRank(op.getResult(0)), libraries);
   addChoice(op.getResults(), isFixed);
   if (partitionable)

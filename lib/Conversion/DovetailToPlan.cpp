@@ -298,7 +298,7 @@ LogicalResult PlanEmitter::checkGroup(plan::GroupOp group) {
 }
 
 LogicalResult PlanEmitter::readLoops(plan::GroupOp group) {
-  for (auto op : group.getBlock()->getOps<DefinitionOpInterface>()) {
+  for (auto op : group.getBlock()->getOps<SplitOpInterface>()) {
     FailureOr<LoopShardings> loops = readLoopShardings(op);
     if (failed(loops))
       return failure();

@@ -31,7 +31,7 @@ struct ExpandRows : dovetail::impl::ExpandRowsBase<ExpandRows> {
 } // namespace
 
 /// Whether `op` folds over the last dimensions of its operands alone, each rank over all of them.
-static bool foldsWholeRows(DefinitionOpInterface op) {
+static bool foldsWholeRows(SplitOpInterface op) {
   if (!op.isReduction())
     return false;
   int64_t resultRank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
@@ -55,7 +55,7 @@ static bool foldsWholeRows(DefinitionOpInterface op) {
 
 void ExpandRows::runOnOperation() {
   for (Operation &each : llvm::make_early_inc_range(getOperation().getBody().front())) {
-    auto op = dyn_cast<DefinitionOpInterface>(each);
+    auto op = dyn_cast<SplitOpInterface>(each);
     if (!op || !foldsWholeRows(op))
       continue;
     OpBuilder builder(op);

@@ -23,7 +23,7 @@ static int64_t getBytes(Value value) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-FormatAttr dovetail::getPreferredFormat(DefinitionOpInterface op, int64_t rank, const Libraries &libraries) {
+FormatAttr dovetail::getPreferredFormat(SplitOpInterface op, int64_t rank, const Libraries &libraries) {
   MLIRContext *context = op.getContext();
   const Library *library = libraries.findCall(op);
   if (int64_t block = library ? library->getChannelBlock(op) : 0; block > 0 && rank >= 3)
@@ -108,7 +108,7 @@ bool dovetail::readsWithGaps(DefinitionOpInterface op, unsigned number, FormatAt
   });
 }
 
-double dovetail::getReadCost(DefinitionOpInterface op, unsigned number, FormatAttr format, FormatAttr result,
+double dovetail::getReadCost(SplitOpInterface op, unsigned number, FormatAttr format, FormatAttr result,
                              const Libraries &libraries) {
   Value operand = op->getOperand(number);
   double bytes = getBytes(operand);

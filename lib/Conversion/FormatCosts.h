@@ -21,7 +21,7 @@ namespace dovetail {
 
 /// The format that `op`, or the library that does it, prefers for tensors of `rank`, and for its result if that is of
 /// this rank; null for none.
-plan::FormatAttr getPreferredFormat(DefinitionOpInterface op, int64_t rank, const Libraries &libraries);
+plan::FormatAttr getPreferredFormat(SplitOpInterface op, int64_t rank, const Libraries &libraries);
 
 /// True if each dimension of operand `number` goes with the result's dimension of the same number, with a reduction or
 /// with none, and there are as many.
@@ -35,7 +35,7 @@ bool readsWithGaps(DefinitionOpInterface op, unsigned number, plan::FormatAttr f
 /// it moves anyway: in bytes that follow each other in memory, which would take as long. Libraries read copies of what
 /// they do not take as it lies; kernels go through their results in the order of memory, and what they then read with
 /// gaps takes several times as long.
-double getReadCost(DefinitionOpInterface op, unsigned number, plan::FormatAttr format, plan::FormatAttr result,
+double getReadCost(SplitOpInterface op, unsigned number, plan::FormatAttr format, plan::FormatAttr result,
                    const Libraries &libraries);
 
 /// What it costs, in the same unit, to copy `value`, whose memory is in `format`, from or to a user's memory, which is

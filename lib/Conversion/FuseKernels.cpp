@@ -208,7 +208,7 @@ static bool isComputedOnce(Operation *op, Operation *root) {
 /// Whether `op` does no more than to say where the elements of its operand are: it reads one for each of its own, and
 /// computes nothing but, maybe, a sign.
 static bool isAddress(Operation *op) {
-  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  auto partitionable = dyn_cast<SplitOpInterface>(op);
   if (!partitionable || op->getNumOperands() != 1 || op->getNumResults() != 1 || !isCheap(op) ||
       !partitionable.isLinearIn(0) || getType(op).getElementType() != getElementTypeOrSelf(op->getOperand(0)))
     return false;

@@ -12,6 +12,7 @@
 
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Plan/IR/PackedWeights.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -54,13 +55,13 @@ struct KeepPacked : dovetail::impl::KeepPackedBase<KeepPacked> {
 
   void runOnOperation() override;
   /// Has `factor` of the product `op` computed in each run, if that is better.
-  LogicalResult keep(DefinitionOpInterface op, OpOperand &factor);
+  LogicalResult keep(SplitOpInterface op, OpOperand &factor);
   /// Copies `cone` to the place of the user of `factor`, so that each product has its own and memory for what is
   /// widened is needed there alone. Returns what is computed in each run.
   SmallVector<Operation *> computeInRun(const Cone &cone, OpOperand &factor);
   /// Has each rank compute, and keep of constants, what it needs for its part of `user`: what is in the prologue, all
   /// ranks compute whole.
-  LogicalResult divide(ArrayRef<Operation *> copies, DefinitionOpInterface user, OpOperand &factor);
+  LogicalResult divide(ArrayRef<Operation *> copies, SplitOpInterface user, OpOperand &factor);
 
   FlatSymbolRefAttr mesh; ///< Null if there is none.
 };
@@ -83,7 +84,7 @@ bool Cone::collect(Value value, int depth) {
   }
   if (ops.contains(op))
     return true;
-  auto defined = dyn_cast<DefinitionOpInterface>(op);
+  auto defined = dyn_cast<SplitOpInterface>(op);
   // What costs more than to move and convert elements is computed once.
   if (!defined || op->getNumResults() != 1 || !isPure(op) || !defined.isCheapElement() || op->getNumOperands() == 0)
     return false;
@@ -138,18 +139,18 @@ SmallVector<Operation *> KeepPacked::computeInRun(const Cone &cone, OpOperand &f
   return copies;
 }
 
-LogicalResult KeepPacked::divide(ArrayRef<Operation *> copies, DefinitionOpInterface user, OpOperand &factor) {
+LogicalResult KeepPacked::divide(ArrayRef<Operation *> copies, SplitOpInterface user, OpOperand &factor) {
   FailureOr<LoopShardings> userLoops = readLoopShardings(user);
   if (failed(userLoops))
     return failure();
   DenseMap<Value, ShardingAttr> needs;
-  auto getNeed = [&](DefinitionOpInterface op, OpOperand &operand, ArrayRef<DimShardingAttr> loops) {
+  auto getNeed = [&](SplitOpInterface op, OpOperand &operand, ArrayRef<DimShardingAttr> loops) {
     return getNeededSharding(op.getRelation(), operand.getOperandNumber(),
                              cast<RankedTensorType>(operand.get().getType()), loops, mesh);
   };
   needs[factor.get()] = getNeed(user, factor, *userLoops);
   for (Operation *copy : llvm::reverse(copies)) {
-    auto op = cast<DefinitionOpInterface>(copy);
+    auto op = cast<SplitOpInterface>(copy);
     OpRelation relation = op.getRelation();
     ShardingAttr need = needs.lookup(copy->getResult(0));
     LoopShardings loops;
@@ -184,7 +185,7 @@ LogicalResult KeepPacked::divide(ArrayRef<Operation *> copies, DefinitionOpInter
   return success();
 }
 
-LogicalResult KeepPacked::keep(DefinitionOpInterface op, OpOperand &factor) {
+LogicalResult KeepPacked::keep(SplitOpInterface op, OpOperand &factor) {
   Cone cone;
   if (!cone.collect(factor.get()) || cone.ops.empty())
     return success();
@@ -215,7 +216,7 @@ void KeepPacked::runOnOperation() {
     return signalPassFailure();
   mesh = *found ? FlatSymbolRefAttr::get(*found) : FlatSymbolRefAttr();
   Block &block = getOperation().getBody().front();
-  for (auto op : llvm::to_vector(block.getOps<DefinitionOpInterface>())) {
+  for (auto op : llvm::to_vector(block.getOps<SplitOpInterface>())) {
     auto isConstant = [](Value value) { return Cone().collect(value); };
     // A product of constants alone is part of the prologue.
     if (op->getNumResults() == 1 && op.getDefinition().isProduct && !llvm::all_of(op->getOperands(), isConstant))

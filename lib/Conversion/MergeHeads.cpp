@@ -14,6 +14,7 @@
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_MERGEHEADS
@@ -81,7 +82,7 @@ static HeadsPlace findHeads(Value value) {
     dims.push_back(Definition::at(dim));
   Value source = value;
   while (isa_and_present<TransposeOp, ReshapeOp, SliceOp>(source.getDefiningOp()) && source.getParentBlock()) {
-    auto op = cast<DefinitionOpInterface>(source.getDefiningOp());
+    auto op = cast<SplitOpInterface>(source.getDefiningOp());
     Definition definition = op.getDefinition();
     SmallVector<IndexExpr> next;
     for (const layout::AccessDim &dim : definition.reads.front().dims)
@@ -122,7 +123,7 @@ static bool hasOperands(AttentionOp op, MeshOp mesh) {
   FailureOr<LoopShardings> loops = readLoopShardings(op);
   if (failed(loops))
     return false;
-  OpRelation relation = cast<DefinitionOpInterface>(*op).getRelation();
+  OpRelation relation = cast<SplitOpInterface>(*op).getRelation();
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     ShardingAttr need =

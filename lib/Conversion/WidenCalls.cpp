@@ -12,7 +12,7 @@
 
 #include "LibraryPass.h"
 #include "dovetail/Conversion/Passes.h"
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/IR/TypeUtilities.h"
 
 namespace dovetail {
@@ -85,7 +85,7 @@ static Value convert(OpBuilder &builder, Value value, FloatType type) {
   auto cast =
       CastOp::create(builder, value.getLoc(), withElementType(value.getType(), type), value, TypeAttr::get(type));
   if (ShardingAttr sharding = getSharding(value))
-    llvm::cast<DefinitionOpInterface>(cast.getOperation())
+    llvm::cast<SplitOpInterface>(cast.getOperation())
         .setLoopShardings(LoopShardingsAttr::get(builder.getContext(), sharding.getMesh(), sharding.getDims()));
   return cast;
 }

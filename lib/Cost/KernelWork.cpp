@@ -12,7 +12,7 @@
 
 #include "KernelWork.h"
 
-#include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
 #include "dovetail/Layout/Window.h"
 
 using namespace mlir;

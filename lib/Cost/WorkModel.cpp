@@ -13,7 +13,7 @@
 #include "dovetail/Cost/WorkModel.h"
 
 #include "dovetail/Calls/Winograd.h"
-#include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
 #include "llvm/ADT/STLExtras.h"

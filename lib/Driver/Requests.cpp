@@ -16,6 +16,7 @@
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Text/Suggestion.h"
 

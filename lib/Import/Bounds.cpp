@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bounds.h"
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;

@@ -16,6 +16,7 @@
 #include "GraphBody.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;

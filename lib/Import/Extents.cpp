@@ -13,6 +13,7 @@
 
 #include "OnnxNode.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>

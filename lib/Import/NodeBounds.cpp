@@ -12,6 +12,7 @@
 
 #include "OnnxNode.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 

@@ -12,7 +12,9 @@
 
 #include "OnnxNode.h"
 
+#include "dovetail/Dialect/Dovetail/Evaluation/Evaluate.h"
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallSet.h"

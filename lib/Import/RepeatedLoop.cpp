@@ -13,6 +13,7 @@
 #include "GraphBody.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace dovetail;

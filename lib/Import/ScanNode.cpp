@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphBody.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 #include <numeric>
 

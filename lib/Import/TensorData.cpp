@@ -12,7 +12,7 @@
 
 #include "TensorData.h"
 
-#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinDialect.h"

@@ -13,6 +13,7 @@
 #include "dovetail/Library/Calls.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"

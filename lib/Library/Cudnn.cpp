@@ -14,6 +14,7 @@
 #include "NvidiaLibrary.h"
 #include "Windows.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
 using namespace mlir;

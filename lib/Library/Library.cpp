@@ -14,6 +14,7 @@
 
 #include "Factories.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/TypeUtilities.h"
 

@@ -17,6 +17,7 @@
 #include "Windows.h"
 
 #include "dovetail/Calls/CallForm.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

@@ -12,6 +12,7 @@
 
 #include "Windows.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Layout/Window.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_LIB_LIBRARY_WINDOWS_H
 #define DOVETAIL_LIB_LIBRARY_WINDOWS_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 namespace dovetail {
 

@@ -69,7 +69,7 @@ void AssignmentProblem::stateCuts() {
     state(operand->get(), request);
 }
 
-std::vector<LoopOption> AssignmentProblem::getOptions(DefinitionOpInterface op) {
+std::vector<LoopOption> AssignmentProblem::getOptions(SplitOpInterface op) {
   OpRelation relation = op.getRelation();
   WorkModel work(op, relation, constants);
   bool isWeight = constants.contains(op->getResult(0)) && !requests.loops.contains(op);
@@ -143,7 +143,7 @@ std::vector<LoopOption> AssignmentProblem::keepSome(std::vector<LoopOption> foun
 }
 
 void AssignmentProblem::findOptions() {
-  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+  for (auto op : function.getBody().front().getOps<SplitOpInterface>())
     options[op] = getOptions(op);
 }
 

@@ -104,7 +104,7 @@ private:
 
   void stateCuts();
   void findOptions();
-  std::vector<LoopOption> getOptions(DefinitionOpInterface op);
+  std::vector<LoopOption> getOptions(SplitOpInterface op);
   /// `kMaxOptions` of more options.
   static std::vector<LoopOption> keepSome(std::vector<LoopOption> found);
   void findLight();

@@ -68,18 +68,18 @@ public:
 
 private:
   /// Replaces an operation that ranks cannot divide by itself as `option` says; else leaves such loops whole.
-  bool decompose(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option);
+  bool decompose(SplitOpInterface op, const OpRelation &relation, LoopOption &option);
   /// Has the loops of an operation split as those of the one that gives its first operand.
-  void follow(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option);
-  void setLoops(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option, LoopShardings loops);
-  void assign(DefinitionOpInterface op);
+  void follow(SplitOpInterface op, const OpRelation &relation, LoopOption &option);
+  void setLoops(SplitOpInterface op, const OpRelation &relation, LoopOption &option, LoopShardings loops);
+  void assign(SplitOpInterface op);
   void meet(Value value, ShardingAttr wanted);
   /// What a user needs of a value; null for a result of the function that is to be split in no certain way.
   ShardingAttr getNeed(OpOperand &use) const;
   /// Brings a value to its users in the form that was found for all of them.
   void bring(Value value, ShardingAttr form);
   /// Combines operands that are partial and are to be whole sums.
-  void combine(DefinitionOpInterface op);
+  void combine(SplitOpInterface op);
   /// Gathers a constant of which ranks store so much for the operations that need more.
   void gather(Value constant, ShardingAttr stored);
 
@@ -99,7 +99,7 @@ static void setSharding(Value value, ShardingAttr sharding) {
   value.setType(withSharding(cast<RankedTensorType>(value.getType()), sharding));
 }
 
-bool Commit::decompose(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option) {
+bool Commit::decompose(SplitOpInterface op, const OpRelation &relation, LoopOption &option) {
   for (auto [index, loop] : llvm::enumerate(relation.loops)) {
     if (!mustDecompose(op, loop, option.loops[index]))
       continue;
@@ -123,7 +123,7 @@ bool Commit::decompose(DefinitionOpInterface op, const OpRelation &relation, Loo
   return false;
 }
 
-void Commit::setLoops(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option, LoopShardings loops) {
+void Commit::setLoops(SplitOpInterface op, const OpRelation &relation, LoopOption &option, LoopShardings loops) {
   option.loops = std::move(loops);
   option.passedAxes.clear();
   for (auto [number, operand] : llvm::enumerate(op->getOperands()))
@@ -131,7 +131,7 @@ void Commit::setLoops(DefinitionOpInterface op, const OpRelation &relation, Loop
         getNeededSharding(relation, number, cast<RankedTensorType>(operand.getType()), option.loops, meshName);
 }
 
-void Commit::follow(DefinitionOpInterface op, const OpRelation &relation, LoopOption &option) {
+void Commit::follow(SplitOpInterface op, const OpRelation &relation, LoopOption &option) {
   Operation *first = op->getOperand(0).getDefiningOp();
   while (auto reshard = dyn_cast_if_present<ReshardOp>(first))
     first = reshard.getOperand().getDefiningOp();
@@ -190,7 +190,7 @@ void Commit::bring(Value value, ShardingAttr form) {
     use->set(sent);
 }
 
-void Commit::assign(DefinitionOpInterface op) {
+void Commit::assign(SplitOpInterface op) {
   OpRelation relation = op.getRelation();
   LoopOption option = assignment.operations.lookup(op);
   if (op->hasTrait<SplitAsFirst>())
@@ -208,7 +208,7 @@ void Commit::assign(DefinitionOpInterface op) {
       meet(result, wanted);
 }
 
-void Commit::combine(DefinitionOpInterface op) {
+void Commit::combine(SplitOpInterface op) {
   auto option = decided.find(op);
   if (option == decided.end())
     return;
@@ -239,7 +239,7 @@ void Commit::gather(Value constant, ShardingAttr stored) {
 void Commit::run() {
   for (BlockArgument argument : function.getArguments())
     setSharding(argument, assignment.arguments.lookup(argument));
-  for (auto op : llvm::make_early_inc_range(function.getBody().front().getOps<DefinitionOpInterface>()))
+  for (auto op : llvm::make_early_inc_range(function.getBody().front().getOps<SplitOpInterface>()))
     if (assignment.operations.contains(op))
       assign(op);
   // What is still to be decided may change what operations read.
@@ -253,7 +253,7 @@ void Commit::run() {
       Value read = met.lookup(value);
       bring(read ? read : value, form);
     }
-  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+  for (auto op : function.getBody().front().getOps<SplitOpInterface>())
     combine(op);
   for (const auto &[constant, stored] : assignment.stored)
     gather(constant, stored);

@@ -63,7 +63,7 @@ void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) 
   OpRelation relation;
   double seconds = 0;
   std::optional<WorkModel> model;
-  if (auto defined = dyn_cast<DefinitionOpInterface>(op)) {
+  if (auto defined = dyn_cast<SplitOpInterface>(op)) {
     relation = defined.getRelation();
     model.emplace(defined, relation, constants);
     seconds = model->getSeconds(cluster.getDevice(0));

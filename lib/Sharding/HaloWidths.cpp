@@ -65,7 +65,7 @@ private:
   };
 
   LogicalResult findChoices();
-  void findOptions(DefinitionOpInterface op, Choice &choice);
+  void findOptions(SplitOpInterface op, Choice &choice);
   void addNodes();
   void addEdges(Value value, ArrayRef<OpOperand *> operands);
   void connect(Value value, const End &source, const End &reader);
@@ -110,8 +110,7 @@ static bool isHalo(ReshardOp reshard) {
       return false;
     overlaps |= !to.coversOnce(type.getDimSize(index));
   }
-  return overlaps &&
-         llvm::all_of(reshard->getUsers(), [](Operation *user) { return isa<DefinitionOpInterface>(user); });
+  return overlaps && llvm::all_of(reshard->getUsers(), [](Operation *user) { return isa<SplitOpInterface>(user); });
 }
 
 /// The value that an operand reads, perhaps with a halo.
@@ -208,7 +207,7 @@ ShardingAttr HaloProblem::getNeed(OpOperand &operand, ArrayRef<DimShardingAttr> 
 }
 
 LogicalResult HaloProblem::findChoices() {
-  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>()) {
+  for (auto op : function.getBody().front().getOps<SplitOpInterface>()) {
     FailureOr<LoopShardings> loops = readLoopShardings(op);
     if (failed(loops))
       return failure();
@@ -228,11 +227,11 @@ LogicalResult HaloProblem::findChoices() {
   // Those that read come after what they read.
   for (auto &[op, choice] : llvm::reverse(choices))
     if (choice.mayWiden)
-      findOptions(cast<DefinitionOpInterface>(op), choice);
+      findOptions(cast<SplitOpInterface>(op), choice);
   return success();
 }
 
-void HaloProblem::findOptions(DefinitionOpInterface op, Choice &choice) {
+void HaloProblem::findOptions(SplitOpInterface op, Choice &choice) {
   LoopShardings loops = choice.options.front();
   SmallVector<LoopShardings> found;
   auto add = [&](const std::optional<LoopShardings> &option) {
@@ -280,7 +279,7 @@ void HaloProblem::addNodes() {
         choice.results.push_back(result.withDims(ArrayRef(option).take_front(result.getDims().size())));
     if (choice.options.size() == 1)
       continue;
-    WorkModel work(cast<DefinitionOpInterface>(op), choice.relation, constants);
+    WorkModel work(cast<SplitOpInterface>(op), choice.relation, constants);
     for (const LoopShardings &option : choice.options)
       choice.seconds.push_back(work.getSeconds(goal.cluster, costs.getMesh(), option));
     total += *llvm::max_element(choice.seconds);

@@ -64,7 +64,7 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
 
   void hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist);
   /// Whether it takes the slowest rank longer to compute `loops` of `op` after `moves` than what it has to now.
-  bool takesLonger(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
+  bool takesLonger(SplitOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
                    ArrayRef<Move> moves, ArrayRef<Move> formerMoves);
 
   std::shared_ptr<const Cluster> found;
@@ -93,7 +93,7 @@ static Value getSource(Value operand) {
 /// Whether `value`, or what it is a part of, is likely to be in memory anyway. It is where it is given, folded, or read
 /// more than once.
 static bool isStored(Value value) {
-  auto producer = value.getDefiningOp<DefinitionOpInterface>();
+  auto producer = value.getDefiningOp<SplitOpInterface>();
   if (!producer || !value.hasOneUse())
     return true;
   if (producer->getNumOperands() == 1 && producer.isCheapElement() && producer.isLinearIn(0)) {
@@ -106,7 +106,7 @@ static bool isStored(Value value) {
   return definition.isFold || definition.writes || definition.scan || !definition.lines.empty();
 }
 
-bool HoistReshards::takesLonger(DefinitionOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
+bool HoistReshards::takesLonger(SplitOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
                                 ArrayRef<Move> moves, ArrayRef<Move> formerMoves) {
   std::optional<LoopShardings> formerLoops = readLoopShardings(op);
   if (!formerLoops)
@@ -124,7 +124,7 @@ bool HoistReshards::takesLonger(DefinitionOpInterface op, const OpRelation &rela
 }
 
 void HoistReshards::hoist(ReshardOp reshard, SmallVectorImpl<ReshardOp> &worklist) {
-  auto op = reshard.getOperand().getDefiningOp<DefinitionOpInterface>();
+  auto op = reshard.getOperand().getDefiningOp<SplitOpInterface>();
   if (!op || op->getNumResults() != 1 || !reshard.getOperand().hasOneUse())
     return;
   // To compute it on more than one rank must cost less than its transfer, and give what its operands say.

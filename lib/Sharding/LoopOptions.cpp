@@ -156,7 +156,7 @@ std::vector<LoopOptions::Split> LoopOptions::getSplits(unsigned place, size_t co
 
 /// Whether the only iteration of loop `number` reads one element of a dimension that has several. One rank may have
 /// that, such as an end that another rank continues its part with.
-static bool takesOneOfMany(DefinitionOpInterface op, const OpRelation &relation, unsigned number) {
+static bool takesOneOfMany(SplitOpInterface op, const OpRelation &relation, unsigned number) {
   for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), relation.operands))
     for (auto [dim, entry] : llvm::enumerate(dims))
       if (entry.loop == static_cast<int>(number) && entry.map.hasLoop() && entry.map.need({0, 1}).size() == 1 &&
@@ -166,7 +166,7 @@ static bool takesOneOfMany(DefinitionOpInterface op, const OpRelation &relation,
 }
 
 /// Whether loop `number` can be split into so many parts.
-static bool maySplitLoop(DefinitionOpInterface op, const OpRelation &relation, unsigned number, int64_t parts) {
+static bool maySplitLoop(SplitOpInterface op, const OpRelation &relation, unsigned number, int64_t parts) {
   const Loop &loop = relation.loops[number];
   bool hasParts = llvm::any_of(relation.loops, [](const Loop &other) { return other.kind == LoopKind::Part; });
   switch (loop.kind) {
@@ -187,7 +187,7 @@ static bool maySplitLoop(DefinitionOpInterface op, const OpRelation &relation, u
 }
 
 /// Whether what ranks have of a reduction is less precise than what it is made of.
-static bool roundsParts(DefinitionOpInterface op, ReduceKind kind) {
+static bool roundsParts(SplitOpInterface op, ReduceKind kind) {
   Type type = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
   return (kind == ReduceKind::Sum || kind == ReduceKind::Prod) && isa<FloatType>(type) &&
          type.getIntOrFloatBitWidth() < 32;
@@ -201,7 +201,7 @@ static double getLargestShare(DimShardingAttr loop, int64_t extent) {
   return static_cast<double>(largest) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
-LoopOption LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
+LoopOption LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const WorkModel &work,
                             LoopShardings loops) {
   LoopOption option;
   option.seconds = work.getSeconds(costs.getCluster(), mesh, loops);
@@ -257,7 +257,7 @@ static std::vector<SmallVector<StringAttr>> getSubsets(ArrayRef<StringAttr> axes
   return subsets;
 }
 
-std::vector<LoopOption> LoopOptions::get(DefinitionOpInterface op, const OpRelation &relation, const WorkModel &work,
+std::vector<LoopOption> LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const WorkModel &work,
                                          ArrayRef<unsigned> mayBePartial) {
   isComplete = true;
   unsigned place = *families.getPlace(op->getResult(0));

@@ -48,7 +48,7 @@ struct MergeReshards : dovetail::impl::MergeReshardsBase<MergeReshards> {
 /// True if all users are operations that may read more than they need. What a function returns is of the function's
 /// type.
 static bool mayHoldMore(ReshardOp reshard) {
-  return llvm::all_of(reshard->getUsers(), [](Operation *user) { return isa<DefinitionOpInterface>(user); });
+  return llvm::all_of(reshard->getUsers(), [](Operation *user) { return isa<SplitOpInterface>(user); });
 }
 
 void MergeReshards::merge(ArrayRef<ReshardOp> reshards, const layout::Mesh &mesh) {

@@ -39,7 +39,7 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
     meshName = FlatSymbolRefAttr::get(*meshOp);
     for (auto function : getDefinitions(getOperation())) {
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-        if (auto partitionable = dyn_cast<DefinitionOpInterface>(op)) {
+        if (auto partitionable = dyn_cast<SplitOpInterface>(op)) {
           if (failed(meetNeeds(partitionable)))
             return signalPassFailure();
         } else if (op.hasTrait<OpTrait::IsTerminator>())
@@ -48,9 +48,9 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
     }
   }
 
-  LogicalResult meetNeeds(DefinitionOpInterface op);
+  LogicalResult meetNeeds(SplitOpInterface op);
   /// Says where an axis that splits operands of `op` splits none of its loops: no large tensor is replicated silently.
-  void remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops);
+  void remarkGathered(SplitOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
 
   layout::Mesh mesh;
@@ -67,7 +67,7 @@ static int64_t getBytes(Value value) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-void Partition::remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAttr> loops) {
+void Partition::remarkGathered(SplitOpInterface op, ArrayRef<DimShardingAttr> loops) {
   // The bytes that ranks gather along each axis.
   llvm::MapVector<StringAttr, int64_t> gathered;
   for (Value operand : op->getOperands()) {
@@ -85,7 +85,7 @@ void Partition::remarkGathered(DefinitionOpInterface op, ArrayRef<DimShardingAtt
           << axis << ", which splits its operands: ranks gather " << bytes << " bytes first";
 }
 
-LogicalResult Partition::meetNeeds(DefinitionOpInterface op) {
+LogicalResult Partition::meetNeeds(SplitOpInterface op) {
   OpRelation relation = op.getRelation();
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   FailureOr<LoopShardings> loops = readLoopShardings(op);

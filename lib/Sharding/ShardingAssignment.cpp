@@ -162,7 +162,7 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
     if (!seen.insert(LoopShardingsAttr::get(function.getContext(), meshName, loops)).second)
       continue;
     SmallVector<int64_t> extents;
-    for (const Loop &loop : cast<DefinitionOpInterface>(op).getRelation().loops)
+    for (const Loop &loop : cast<SplitOpInterface>(op).getRelation().loops)
       extents.push_back(loop.extent);
     layout::Sharding sharding = toLayout(loops, mesh);
     bool hasFew = llvm::any_of(llvm::zip_equal(loops, extents), [](const auto &entry) {

@@ -69,7 +69,7 @@ public:
 
 private:
   LogicalResult readArguments();
-  LogicalResult readOperation(DefinitionOpInterface op);
+  LogicalResult readOperation(SplitOpInterface op);
   LogicalResult readOutputs();
   LogicalResult readFeedback();
   /// What is asked for `value`: `request`, which may be null, or the sharding in its type.
@@ -101,7 +101,7 @@ FailureOr<ArrayAttr> RequestReader::getStated(Value value, ArrayAttr request, co
 FailureOr<FunctionRequests> RequestReader::read() {
   if (failed(readArguments()))
     return failure();
-  for (auto op : function.getBody().front().getOps<DefinitionOpInterface>())
+  for (auto op : function.getBody().front().getOps<SplitOpInterface>())
     if (failed(readOperation(op)))
       return failure();
   if (failed(readOutputs()) || failed(readFeedback()))
@@ -127,7 +127,7 @@ LogicalResult RequestReader::readArguments() {
   return success();
 }
 
-LogicalResult RequestReader::readOperation(DefinitionOpInterface op) {
+LogicalResult RequestReader::readOperation(SplitOpInterface op) {
   std::string name = ("the result of '" + op->getName().getStringRef() + "'").str();
   FailureOr<ArrayAttr> stated = getStated(op->getResult(0), op->getAttrOfType<ArrayAttr>(kShardAttrName), name);
   if (failed(stated))

@@ -59,7 +59,7 @@ public:
   SplitFacts follow(Value value, int64_t dim, int64_t cut);
 
 private:
-  void visit(DefinitionOpInterface op);
+  void visit(SplitOpInterface op);
   /// Where a loop of so many iterations is cut between two ranks, if what is read along it is. Notes what moves then.
   std::optional<int64_t> cutLoop(Operation *op, int64_t iterations, ArrayRef<Read> reads);
   void note(SplitFact fact, Operation *op) { facts.try_emplace(fact, op); }
@@ -100,7 +100,7 @@ std::optional<int64_t> Follower::cutLoop(Operation *op, int64_t iterations, Arra
   return place;
 }
 
-void Follower::visit(DefinitionOpInterface op) {
+void Follower::visit(SplitOpInterface op) {
   auto isCut = [&](Value operand) { return cutValues.contains(operand); };
   if (llvm::none_of(op->getOperands(), isCut))
     return;
@@ -156,7 +156,7 @@ SplitFacts Follower::follow(Value value, int64_t dim, int64_t cut) {
   cuts[{value, dim}] = cut;
   cutValues.insert(value);
   for (Operation &each : *value.getParentBlock())
-    if (auto op = dyn_cast<DefinitionOpInterface>(each))
+    if (auto op = dyn_cast<SplitOpInterface>(each))
       visit(op);
   return std::move(facts);
 }

@@ -50,7 +50,7 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
   /// Every element of an argument has an owner.
   LogicalResult verifyArguments(func::FuncOp function);
   LogicalResult verify(Operation *op);
-  LogicalResult verifyNeeds(DefinitionOpInterface op);
+  LogicalResult verifyNeeds(SplitOpInterface op);
   LogicalResult verifyReshard(ReshardOp op);
 
   layout::Mesh mesh;
@@ -90,7 +90,7 @@ LogicalResult VerifyPartition::verify(Operation *op) {
   }
   if (auto reshard = dyn_cast<ReshardOp>(op))
     return verifyReshard(reshard);
-  if (auto partitionable = dyn_cast<DefinitionOpInterface>(op))
+  if (auto partitionable = dyn_cast<SplitOpInterface>(op))
     return verifyNeeds(partitionable);
   return success();
 }
@@ -104,7 +104,7 @@ LogicalResult VerifyPartition::verifyReshard(ReshardOp op) {
   return success();
 }
 
-LogicalResult VerifyPartition::verifyNeeds(DefinitionOpInterface op) {
+LogicalResult VerifyPartition::verifyNeeds(SplitOpInterface op) {
   OpRelation relation = op.getRelation();
   FailureOr<LoopShardings> loops = readLoopShardings(op);
   if (failed(loops))

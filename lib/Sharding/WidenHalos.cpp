@@ -52,7 +52,7 @@ private:
   /// What an operand needs, as the loops of its operation are split now.
   ShardingAttr getNeed(OpOperand &operand) const;
   void bring(const HaloWidths::Change &change);
-  void bringConstants(DefinitionOpInterface op);
+  void bringConstants(SplitOpInterface op);
 
   func::FuncOp function;
   const layout::Mesh &mesh;
@@ -108,7 +108,7 @@ void WidenHalos::runOnOperation() {
 }
 
 ShardingAttr Commit::getNeed(OpOperand &operand) const {
-  auto op = cast<DefinitionOpInterface>(operand.getOwner());
+  auto op = cast<SplitOpInterface>(operand.getOwner());
   // It is known of all that read.
   LoopShardings loops = *readLoopShardings(op);
   return getNeededSharding(op.getRelation(), operand.getOperandNumber(),
@@ -135,7 +135,7 @@ void Commit::bring(const HaloWidths::Change &change) {
   }
 }
 
-void Commit::bringConstants(DefinitionOpInterface op) {
+void Commit::bringConstants(SplitOpInterface op) {
   for (OpOperand &operand : op->getOpOperands()) {
     ConstantOp constant = getReadConstant(operand.get());
     if (!constant)
@@ -151,13 +151,13 @@ void Commit::run() {
   for (const auto &[op, widened] : widths.operations) {
     for (Value result : op->getResults())
       former[result] = getSharding(result);
-    auto defined = cast<DefinitionOpInterface>(op);
+    auto defined = cast<SplitOpInterface>(op);
     assignLoopShardings(defined, defined.getRelation(), widened.loops, meshName);
   }
   for (const HaloWidths::Change &change : widths.values)
     bring(change);
   for (const auto &[op, widened] : widths.operations)
-    bringConstants(cast<DefinitionOpInterface>(op));
+    bringConstants(cast<SplitOpInterface>(op));
   // A function returns what its type says.
   Block &block = function.getBody().front();
   for (OpOperand &operand : block.getTerminator()->getOpOperands())

@@ -42,7 +42,7 @@ struct RankView {
 /// and records where they are.
 class RecordingSource : public ElementSource {
 public:
-  RecordingSource(DefinitionOpInterface op, const Definition &definition, ElementBuilder &builder, RankView &view,
+  RecordingSource(SplitOpInterface op, const Definition &definition, ElementBuilder &builder, RankView &view,
                   std::mt19937 &random)
       : op(op), definition(definition), builder(builder), view(view), random(random) {}
 
@@ -60,7 +60,7 @@ public:
   std::string problem;
 
 private:
-  DefinitionOpInterface op;
+  SplitOpInterface op;
   const Definition &definition;
   ElementBuilder &builder;
   RankView &view;
@@ -70,8 +70,7 @@ private:
 /// Records which elements of results are written.
 class RecordingSink : public ElementSink {
 public:
-  RecordingSink(DefinitionOpInterface op, ElementBuilder &builder, RankView &view)
-      : op(op), builder(builder), view(view) {}
+  RecordingSink(SplitOpInterface op, ElementBuilder &builder, RankView &view) : op(op), builder(builder), view(view) {}
 
   void write(unsigned result, ArrayRef<Value> index, Value element) override;
   Value readBack(unsigned result, ArrayRef<Value> index) override;
@@ -84,7 +83,7 @@ public:
   std::string problem;
 
 private:
-  DefinitionOpInterface op;
+  SplitOpInterface op;
   ElementBuilder &builder;
   RankView &view;
 };
@@ -93,11 +92,10 @@ struct WitnessReads : dovetail::impl::WitnessReadsBase<WitnessReads> {
   using WitnessReadsBase::WitnessReadsBase;
 
   void runOnOperation() override;
-  LogicalResult check(DefinitionOpInterface op);
-  LogicalResult check(DefinitionOpInterface op, const Definition &definition, RankView &view);
+  LogicalResult check(SplitOpInterface op);
+  LogicalResult check(SplitOpInterface op, const Definition &definition, RankView &view);
   /// Goes through one line, or one element, at `loops` of the result.
-  LogicalResult checkAt(DefinitionOpInterface op, const Definition &definition, RankView &view,
-                        ArrayRef<int64_t> loops);
+  LogicalResult checkAt(SplitOpInterface op, const Definition &definition, RankView &view, ArrayRef<int64_t> loops);
 
   layout::Mesh mesh;
   std::mt19937 random;
@@ -189,7 +187,7 @@ Value RecordingSink::readBack(unsigned result, ArrayRef<Value>) {
 
 Value RecordingSink::loadScratch(Value, Type type, Value) { return getUnknown(builder, type); }
 
-LogicalResult WitnessReads::checkAt(DefinitionOpInterface op, const Definition &definition, RankView &view,
+LogicalResult WitnessReads::checkAt(SplitOpInterface op, const Definition &definition, RankView &view,
                                     ArrayRef<int64_t> loops) {
   Block scratch;
   OpBuilder ops(op.getContext());
@@ -220,7 +218,7 @@ LogicalResult WitnessReads::checkAt(DefinitionOpInterface op, const Definition &
   return success();
 }
 
-LogicalResult WitnessReads::check(DefinitionOpInterface op, const Definition &definition, RankView &view) {
+LogicalResult WitnessReads::check(SplitOpInterface op, const Definition &definition, RankView &view) {
   for (unsigned dim = 0; dim < definition.resultRank; ++dim)
     if (view.loops[dim].empty())
       return success();
@@ -251,7 +249,7 @@ LogicalResult WitnessReads::check(DefinitionOpInterface op, const Definition &de
   return success();
 }
 
-LogicalResult WitnessReads::check(DefinitionOpInterface op) {
+LogicalResult WitnessReads::check(SplitOpInterface op) {
   FailureOr<LoopShardings> shardings = readLoopShardings(op);
   if (failed(shardings))
     return failure();
@@ -281,7 +279,7 @@ void WitnessReads::runOnOperation() {
   mesh = meshOp->getMesh();
   random.seed(static_cast<uint32_t>(seed));
   WalkResult result = getOperation().walk(
-      [&](DefinitionOpInterface op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+      [&](SplitOpInterface op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
   if (result.wasInterrupted())
     signalPassFailure();
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 #include "dovetail/Transforms/Passes.h"
 

@@ -15,6 +15,7 @@
 
 #include "GraphMatch.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/Evaluation/Evaluate.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphMatch.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/Dialect/Traits.h"
 

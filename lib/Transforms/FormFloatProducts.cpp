@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegerFactors.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -13,6 +13,7 @@
 
 #include "IntegerFactors.h"
 #include "dovetail/Calls/CallForm.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {

@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_LIB_TRANSFORMS_GRAPHMATCH_H
 #define DOVETAIL_LIB_TRANSFORMS_GRAPHMATCH_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <optional>

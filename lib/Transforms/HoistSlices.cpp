@@ -13,6 +13,7 @@
 #include "GraphMatch.h"
 #include "PlainLoops.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {
@@ -45,12 +46,12 @@ static std::optional<SmallVector<Interval>> getTaken(Value value) {
 
 /// Whether fewer elements of dimension `loop` of what `op` computes mean less work: its own, or of what is computed for
 /// it alone.
-static bool savesWork(DefinitionOpInterface op, ArrayRef<int64_t> dims, int depth = 0) {
+static bool savesWork(SplitOpInterface op, ArrayRef<int64_t> dims, int depth = 0) {
   if (!op.isCheapElement())
     return true;
   constexpr int maxDepth = 8;
   for (auto [operand, dim] : llvm::zip_equal(op->getOperands(), dims)) {
-    auto producer = operand.getDefiningOp<DefinitionOpInterface>();
+    auto producer = operand.getDefiningOp<SplitOpInterface>();
     auto isOther = [&](Operation *user) { return user != op; };
     if (dim < 0 || depth == maxDepth || !producer || producer->getNumResults() != 1 ||
         llvm::any_of(operand.getUsers(), isOther))
@@ -79,7 +80,7 @@ static SmallVector<Interval> getWhole(Value value) {
   return llvm::map_to_vector(shapeOf(value), [](int64_t extent) { return Interval{0, extent}; });
 }
 
-static void hoistAbove(DefinitionOpInterface op) {
+static void hoistAbove(SplitOpInterface op) {
   if (op->getNumResults() != 1 || isa<SliceOp>(op) || op.getLoopShardings())
     return;
   Value result = op->getResult(0);
@@ -136,9 +137,9 @@ struct HoistSlices : dovetail::impl::HoistSlicesBase<HoistSlices> {
     if (failed(requireUnsharded(getOperation())))
       return signalPassFailure();
     // Users first, so that slices go up as far as they may.
-    SmallVector<DefinitionOpInterface> ops;
-    getOperation()->walk([&](DefinitionOpInterface op) { ops.push_back(op); });
-    for (DefinitionOpInterface op : llvm::reverse(ops))
+    SmallVector<SplitOpInterface> ops;
+    getOperation()->walk([&](SplitOpInterface op) { ops.push_back(op); });
+    for (SplitOpInterface op : llvm::reverse(ops))
       hoistAbove(op);
   }
 };

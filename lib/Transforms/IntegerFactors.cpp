@@ -13,6 +13,7 @@
 #include "IntegerFactors.h"
 
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

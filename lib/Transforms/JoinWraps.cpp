@@ -12,6 +12,7 @@
 
 #include "GraphMatch.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 
 namespace dovetail {
@@ -22,7 +23,7 @@ namespace dovetail {
 using namespace mlir;
 using namespace dovetail;
 
-static LoopShardingsAttr getLoops(Operation *op) { return cast<DefinitionOpInterface>(op).getLoopShardings(); }
+static LoopShardingsAttr getLoops(Operation *op) { return cast<SplitOpInterface>(op).getLoopShardings(); }
 
 /// Whether `op`, or a part of it, is on several ranks along `axis`.
 static bool isSplit(Operation *op, int64_t axis) {

@@ -14,6 +14,7 @@
 #include "GraphMatch.h"
 #include "ShapePatterns.h"
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 #include <cmath>

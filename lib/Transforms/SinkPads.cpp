@@ -13,6 +13,7 @@
 #include "GraphMatch.h"
 #include "PlainLoops.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -73,7 +74,7 @@ static bool isExtended(PadOp pad, int64_t dim) {
   return std::min(pad.getLow()[dim], pad.getHigh()[dim]) >= 0 && std::max(pad.getLow()[dim], pad.getHigh()[dim]) > 0;
 }
 
-static void sinkBelow(DefinitionOpInterface op) {
+static void sinkBelow(SplitOpInterface op) {
   if (op->getNumResults() != 1 || op.isCheapElement() || op.getLoopShardings())
     return;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
@@ -140,12 +141,12 @@ struct SinkPads : dovetail::impl::SinkPadsBase<SinkPads> {
     if (failed(requireUnsharded(getOperation())))
       return signalPassFailure();
     // In order, so that pads go down as far as they may.
-    SmallVector<DefinitionOpInterface> ops;
-    getOperation()->walk([&](DefinitionOpInterface op) {
+    SmallVector<SplitOpInterface> ops;
+    getOperation()->walk([&](SplitOpInterface op) {
       if (!isa<PadOp>(op))
         ops.push_back(op);
     });
-    for (DefinitionOpInterface op : ops) {
+    for (SplitOpInterface op : ops) {
       if (auto concat = dyn_cast<ConcatOp>(op.getOperation()))
         sinkBelowConcat(concat);
       else

@@ -13,6 +13,7 @@
 
 #include "GraphMatch.h"
 #include "ShapePatterns.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

@@ -12,7 +12,7 @@
 
 #include "PackTransposes.h"
 
-#include "dovetail/Dialect/Dovetail/IR/VectorSquare.h"
+#include "dovetail/Dialect/Dovetail/Definition/VectorSquare.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

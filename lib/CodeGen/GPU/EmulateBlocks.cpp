@@ -13,7 +13,7 @@
 #include "dovetail/CodeGen/CPU/Compile.h"
 #include "dovetail/CodeGen/GPU/Compile.h"
 #include "dovetail/CodeGen/Passes.h"
-#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/runtime/EmulatedAbi.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -13,6 +13,7 @@
 #include "Mapping/BlockMapping.h"
 
 #include "dovetail/CodeGen/Passes.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_SPLITREDUCTIONS
@@ -25,9 +26,9 @@ using namespace dovetail;
 namespace {
 /// How a kernel is to be split.
 struct Split {
-  DefinitionOpInterface reduction; ///< Whose results are all that it yields.
-  std::optional<ReduceKind> kind;  ///< How parts combine; none: as the operation says.
-  int64_t dim;                     ///< Of the result, that numbers parts.
+  SplitOpInterface reduction;     ///< Whose results are all that it yields.
+  std::optional<ReduceKind> kind; ///< How parts combine; none: as the operation says.
+  int64_t dim;                    ///< Of the result, that numbers parts.
   int64_t parts;
 
   /// Those of the results' parts.
@@ -57,7 +58,7 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel) {
 }
 
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
-  auto reduction = dyn_cast_if_present<DefinitionOpInterface>(getOnlyResult(kernel));
+  auto reduction = dyn_cast_if_present<SplitOpInterface>(getOnlyResult(kernel));
   if (!reduction || !reduction.isReduction())
     return std::nullopt;
   OpRelation relation = reduction.getRelation();

@@ -12,7 +12,7 @@
 
 #include "KernelBody.h"
 
-#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Dominance.h"

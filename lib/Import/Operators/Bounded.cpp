@@ -14,6 +14,7 @@
 #include "../OnnxNode.h"
 #include "Coordinates.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/ScanOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 

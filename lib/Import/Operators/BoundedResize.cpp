@@ -14,6 +14,7 @@
 
 #include "Resize.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;

@@ -12,6 +12,7 @@
 
 #include "Contractions.h"
 #include "Windows.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;

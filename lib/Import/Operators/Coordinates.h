@@ -14,6 +14,7 @@
 #define DOVETAIL_LIB_IMPORT_OPERATORS_COORDINATES_H
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 namespace dovetail::importer {
 

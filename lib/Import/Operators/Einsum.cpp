@@ -13,6 +13,7 @@
 #include "Equation.h"
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <functional>

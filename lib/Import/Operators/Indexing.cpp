@@ -14,6 +14,7 @@
 #include "Windows.h"
 #include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace dovetail;

@@ -12,6 +12,7 @@
 
 #include "Contractions.h"
 #include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 #include "llvm/ADT/APInt.h"
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contractions.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/RecurrentOps.h"
 
 using namespace dovetail;

@@ -12,6 +12,7 @@
 
 #include "Resize.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/ResampleWindows.h"
 
 using namespace dovetail;

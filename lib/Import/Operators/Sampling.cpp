@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Windows.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SamplingOps.h"
 
 #include "llvm/ADT/StringSwitch.h"

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 #include "llvm/ADT/StringSwitch.h"

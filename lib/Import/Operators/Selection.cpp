@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace dovetail;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../OnnxNode.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace dovetail;
 using namespace dovetail::importer;

@@ -12,6 +12,7 @@
 
 #include "Fourier.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 
 #include <cmath>

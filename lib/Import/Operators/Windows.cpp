@@ -12,6 +12,7 @@
 
 #include "Windows.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace dovetail;

@@ -8,6 +8,7 @@
 
 #include "RandomOps.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;

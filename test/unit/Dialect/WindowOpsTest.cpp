@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

@@ -73,7 +73,7 @@ DimShardingAttr split(Random &random, const Loop &loop, StringAttr axis, int par
 int stateLoops(func::FuncOp main, const layout::Mesh &mesh, Random &random) {
   MLIRContext *context = main.getContext();
   int numWindows = 0;
-  main.walk([&](DefinitionOpInterface op) {
+  main.walk([&](SplitOpInterface op) {
     if (random.chance(25))
       return;
     SmallVector<Loop> loops = op.getRelation().loops;

@@ -14,7 +14,7 @@
 #define DOVETAIL_LIB_CODEGEN_GPU_SHAREDMEMORY_H
 
 #include "dovetail/CodeGen/GPU/DeviceDescription.h"
-#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/MathExtras.h"

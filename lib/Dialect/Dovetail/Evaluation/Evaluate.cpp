@@ -10,8 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/Evaluation/Evaluate.h"
+
+#include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
-#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
@@ -262,5 +265,3 @@ FailureOr<SmallVector<DenseElementsAttr>> dovetail::evaluate(Operation *op, Arra
     constants.push_back(getConstant(cast<RankedTensorType>(result), elements));
   return constants;
 }
-
-OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }

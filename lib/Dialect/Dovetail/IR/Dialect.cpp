@@ -24,16 +24,21 @@ using namespace mlir;
 using namespace dovetail;
 
 #include "dovetail/Dialect/Dovetail/IR/DovetailDialect.cpp.inc"
-#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.cpp.inc"
 #include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dovetail/Dialect/Dovetail/IR/CoreOps.cpp.inc"
 
 void DovetailDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dovetail/Dialect/Dovetail/IR/CoreOps.cpp.inc"
       >();
   [this]<size_t... Shards>(std::index_sequence<Shards...>) {
     (detail::registerOps<Shards>(*this), ...);
@@ -46,6 +51,8 @@ Operation *DovetailDialect::materializeConstant(OpBuilder &builder, Attribute va
     return nullptr;
   return ConstantOp::create(builder, loc, elements);
 }
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 bool dovetail::equalUpToSharding(TypeRange a, TypeRange b) {
   return llvm::equal(a, b, [](Type l, Type r) {
@@ -88,9 +95,4 @@ BoundedAttr dovetail::getBounds(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return dyn_cast_if_present<BoundedAttr>(tensor.getEncoding());
   return {};
-}
-
-bool dovetail::isUnsignedElement(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isUnsignedInteger() || element.isInteger(1);
 }

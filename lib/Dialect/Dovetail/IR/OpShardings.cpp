@@ -40,7 +40,7 @@ FailureOr<MeshOp> dovetail::requireModuleMesh(ModuleOp module) {
 DenseSet<Value> dovetail::getConstantValues(func::FuncOp function) {
   DenseSet<Value> constants;
   for (Operation &op : function.getBody().front())
-    if (isa<ConstantOp, DefinitionOpInterface>(op) && isPure(&op) &&
+    if (isa<ConstantOp, SplitOpInterface>(op) && isPure(&op) &&
         llvm::all_of(op.getOperands(), [&](Value operand) { return constants.contains(operand); }))
       constants.insert(op.result_begin(), op.result_end());
   return constants;
@@ -53,7 +53,7 @@ int64_t dovetail::getNumParts(const layout::Mesh &mesh, ArrayRef<StringAttr> axe
   return parts;
 }
 
-bool dovetail::mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding) {
+bool dovetail::mustDecompose(SplitOpInterface op, const Loop &loop, DimShardingAttr sharding) {
   if (!sharding.isSplit())
     return false;
   if (loop.kind == LoopKind::Reduction && !loop.reduction)
@@ -183,7 +183,7 @@ ShardingAttr dovetail::getResultSharding(const OpRelation &relation, unsigned re
   return ShardingAttr::get(mesh.getContext(), mesh, loops.take_front(resultRank), partialAxes, kind);
 }
 
-FailureOr<LoopShardings> dovetail::readLoopShardings(DefinitionOpInterface op) {
+FailureOr<LoopShardings> dovetail::readLoopShardings(SplitOpInterface op) {
   auto isSharded = [](Value value) { return getSharding(value) != nullptr; };
   LoopShardingsAttr loops = op.getLoopShardings();
   if (loops && isSharded(op->getResult(0)))
@@ -193,8 +193,8 @@ FailureOr<LoopShardings> dovetail::readLoopShardings(DefinitionOpInterface op) {
   return LoopShardings(op.getRelation().loops.size(), DimShardingAttr::getUnsplit(op.getContext()));
 }
 
-void dovetail::assignLoopShardings(DefinitionOpInterface op, const OpRelation &relation,
-                                   ArrayRef<DimShardingAttr> loops, FlatSymbolRefAttr mesh) {
+void dovetail::assignLoopShardings(SplitOpInterface op, const OpRelation &relation, ArrayRef<DimShardingAttr> loops,
+                                   FlatSymbolRefAttr mesh) {
   op.setLoopShardings(LoopShardingsAttr::get(op.getContext(), mesh, loops));
   for (Value result : op->getResults()) {
     auto type = cast<RankedTensorType>(result.getType());

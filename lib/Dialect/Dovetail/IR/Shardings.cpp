@@ -75,7 +75,7 @@ static LogicalResult verifyCuts(Operation *op, Type type) {
 }
 
 /// Checks that the loops may be split so.
-static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops, ArrayRef<DimShardingAttr> shardings) {
+static LogicalResult verifyLoops(SplitOpInterface op, ArrayRef<Loop> loops, ArrayRef<DimShardingAttr> shardings) {
   if (shardings.size() != loops.size())
     return op.emitOpError("has ") << loops.size() << " loops, but " << shardings.size() << " loop shardings";
   llvm::SmallSet<StringRef, 4> used;
@@ -121,7 +121,7 @@ static LogicalResult verifyLoops(DefinitionOpInterface op, ArrayRef<Loop> loops,
 }
 
 /// Checks that the types of the results, unless they are still to be decided, are split as the loops are.
-static LogicalResult verifyResult(DefinitionOpInterface op, ArrayRef<Loop> loops, LoopShardingsAttr shardings) {
+static LogicalResult verifyResult(SplitOpInterface op, ArrayRef<Loop> loops, LoopShardingsAttr shardings) {
   ShardingAttr result = getSharding(op->getResult(0));
   for (Value other : llvm::drop_begin(op->getResults()))
     if (getSharding(other) != result)
@@ -142,7 +142,7 @@ static LogicalResult verifyResult(DefinitionOpInterface op, ArrayRef<Loop> loops
 
 static LogicalResult verifyLoopShardings(Operation *op) {
   Attribute attribute = op->getAttr(kLoopsAttrName);
-  auto partitionable = dyn_cast<DefinitionOpInterface>(op);
+  auto partitionable = dyn_cast<SplitOpInterface>(op);
   if (!attribute || !partitionable)
     return success();
   auto shardings = dyn_cast<LoopShardingsAttr>(attribute);
@@ -175,7 +175,7 @@ LogicalResult dovetail::verifyShardings(Operation *op) {
 }
 
 LogicalResult DovetailDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() == kLoopsAttrName && !isa<DefinitionOpInterface>(op))
+  if (attribute.getName() == kLoopsAttrName && !isa<SplitOpInterface>(op))
     return op->emitOpError("has ") << kLoopsAttrName << ", but is not an operation with loops that can be split";
   return success();
 }

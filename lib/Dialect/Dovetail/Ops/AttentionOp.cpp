@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
+#include "Restarts.h"
 
 #include "dovetail/Calls/AttentionForm.h"
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 #include "WindowSupport.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
 

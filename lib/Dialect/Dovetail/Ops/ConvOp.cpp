@@ -10,10 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 #include "WindowSupport.h"
 
 #include "dovetail/Calls/CallForm.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

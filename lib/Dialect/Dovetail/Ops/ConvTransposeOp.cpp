@@ -13,6 +13,7 @@
 #include "WindowSupport.h"
 
 #include "dovetail/Calls/CallForm.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

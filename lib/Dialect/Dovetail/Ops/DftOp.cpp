@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/Definition/VectorSquare.h"
 #include "dovetail/Dialect/Dovetail/IR/FourierPlan.h"
-#include "dovetail/Dialect/Dovetail/IR/VectorSquare.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

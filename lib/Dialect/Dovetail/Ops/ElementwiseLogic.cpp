@@ -10,7 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScalarSupport.h"
+#include "../Definition/ScalarSupport.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IndexSupport.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

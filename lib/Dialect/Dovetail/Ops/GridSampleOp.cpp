@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 #include "SampleSupport.h"
 #include "dovetail/Dialect/Dovetail/Ops/SamplingOps.h"
 

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_LINEHEAP_H
 #define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_LINEHEAP_H
 
-#include "dovetail/Dialect/Dovetail/IR/LineBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/LineBuilder.h"
 
 namespace dovetail {
 

@@ -10,8 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/Dialect/Traits.h"
 
 using namespace mlir;

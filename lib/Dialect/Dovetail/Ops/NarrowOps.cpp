@@ -17,19 +17,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-bool dovetail::isNarrow(Type elementType) {
-  return isa<Float8E4M3FNType, Float8E4M3FNUZType, Float8E5M2Type, Float8E5M2FNUZType, Float8E8M0FNUType,
-             Float4E2M1FNType>(elementType) ||
-         elementType.isInteger(2) || elementType.isInteger(4);
-}
-
-Type dovetail::getWideType(Type narrow) {
-  if (isa<FloatType>(narrow))
-    return Float32Type::get(narrow.getContext());
-  bool isUnsigned = narrow.isUnsignedInteger();
-  return IntegerType::get(narrow.getContext(), 8, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
-}
-
 namespace {
 /// How the bits of a narrow float are a number: sign, exponent and mantissa, as IEEE 754 has them but for special
 /// values.

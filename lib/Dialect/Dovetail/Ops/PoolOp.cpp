@@ -10,9 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 #include "WindowSupport.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;

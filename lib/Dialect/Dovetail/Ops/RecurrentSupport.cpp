@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RecurrentSupport.h"
-#include "ScalarSupport.h"
+#include "../Definition/ScalarSupport.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringSwitch.h"
 

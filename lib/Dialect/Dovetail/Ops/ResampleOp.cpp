@@ -12,8 +12,8 @@
 
 #include "dovetail/Dialect/Dovetail/Ops/ResampleWindows.h"
 
+#include "../Definition/ReductionSupport.h"
 #include "IndexSupport.h"
-#include "ReductionSupport.h"
 #include "ResizeCoordinates.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
 

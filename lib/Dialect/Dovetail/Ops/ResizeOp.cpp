@@ -10,9 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
+#include "../Definition/ScalarSupport.h"
 #include "ResizeCoordinates.h"
-#include "ScalarSupport.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
 using namespace mlir;
 using namespace dovetail;

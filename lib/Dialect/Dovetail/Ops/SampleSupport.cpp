@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SampleSupport.h"
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;

@@ -10,7 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
+#include "Restarts.h"
 #include "dovetail/Dialect/Dovetail/Ops/ScanOps.h"
 
 using namespace mlir;

@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "dovetail/Dialect/Dovetail/Ops/IndexingOps.h"
-#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
 #include "dovetail/Dialect/Dovetail/Ops/SelectionOps.h"
 
 using namespace mlir;

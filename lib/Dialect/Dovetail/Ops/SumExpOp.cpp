@@ -12,6 +12,7 @@
 
 #include "TupleFold.h"
 
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TupleFold.h"
+#include "Restarts.h"
 
 using namespace mlir;
 using namespace dovetail;

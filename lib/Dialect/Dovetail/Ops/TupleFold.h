@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_TUPLEFOLD_H
 #define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_TUPLEFOLD_H
 
-#include "ReductionSupport.h"
+#include "../Definition/ReductionSupport.h"
 
 namespace dovetail {
 

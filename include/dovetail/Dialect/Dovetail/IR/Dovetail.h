@@ -13,10 +13,10 @@
 #ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H
 #define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H
 
-#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
-#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
-#include "dovetail/Dialect/Dovetail/IR/LineBuilder.h"
-#include "dovetail/Dialect/Dovetail/IR/OpRelation.h"
+#include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
+#include "dovetail/Dialect/Dovetail/Definition/Enums.h"
+#include "dovetail/Dialect/Dovetail/IR/FormatPreference.h"
 #include "dovetail/Dialect/Dovetail/IR/PostOp.h"
 #include "dovetail/Layout/Sharding.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -99,30 +99,9 @@ Definition getElementwiseDefinition(mlir::Operation *op);
 /// The elements at all reads, in their order.
 llvm::SmallVector<mlir::Value> readAll(BodyBuilder &body);
 
-/// The scalar type in which elements of `elementType` accumulate: f32 for narrower floats, so that long sums keep their
-/// digits; otherwise the signless element type.
-mlir::Type getAccumulatorType(mlir::Type elementType);
-
-/// True if the elements of `type` are unsigned integers (i1 counts as unsigned).
-bool isUnsignedElement(mlir::Type type);
-
-/// Folds an operation whose operands are constants by evaluating its definition: the values of its results. Fails if an
-/// operand is not constant, if a result has more than `maxElements` elements, or if the definition does not fold.
-mlir::FailureOr<llvm::SmallVector<mlir::DenseElementsAttr>>
-evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands, int64_t maxElements = 4096);
-
 } // namespace dovetail
 
-// The families that many parts name. Others have headers of their own, in Ops.
 #define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/Ops/ContractionOps.h.inc"
-#define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/Ops/CoreOps.h.inc"
-#define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/Ops/ElementwiseOps.h.inc"
-#define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/Ops/NormalizationOps.h.inc"
-#define GET_OP_CLASSES
-#include "dovetail/Dialect/Dovetail/Ops/ShapeOps.h.inc"
+#include "dovetail/Dialect/Dovetail/IR/CoreOps.h.inc"
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAIL_H

@@ -91,10 +91,20 @@ class Dovetail_TensorOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = typeDeclaration;
 }
 
-/// An operation that computes a tensor. C++ defines `getDefinition` and `methods`, which are those of
-/// `DefinitionOpInterface`.
+/// Whether a method is of `DefinitionOpInterface`, not of `SplitOpInterface`.
+class Dovetail_Defines<string method> {
+  bit value = !or(!eq(!find(method, "emit"), 0), !eq(method, "isCheapElement"));
+}
+
+/// An operation that is defined, and can be split. C++ defines `getDefinition` and `methods`, which are those of
+/// `DefinitionOpInterface` and of `SplitOpInterface`.
+class Dovetail_Defined<list<string> methods> : TraitList<[
+    DeclareOpInterfaceMethods<DefinitionOpInterface, !filter(method, methods, Dovetail_Defines<method>.value)>,
+    DeclareOpInterfaceMethods<SplitOpInterface, !filter(method, methods, !not(Dovetail_Defines<method>.value))>]>;
+
+/// An operation that computes a tensor.
 class Dovetail_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>
-    : Dovetail_TensorOp<mnemonic, [DeclareOpInterfaceMethods<DefinitionOpInterface, methods>] # traits>;
+    : Dovetail_TensorOp<mnemonic, [Dovetail_Defined<methods>] # traits>;
 
 /// A compute operation whose result type follows from operands and attributes.
 class Dovetail_InferredOp<string mnemonic, list<Trait> traits = [], list<string> methods = ["emitBody"]>

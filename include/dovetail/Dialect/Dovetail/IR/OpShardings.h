@@ -45,7 +45,7 @@ inline auto getDefinitions(mlir::ModuleOp module) {
 int64_t getNumParts(const layout::Mesh &mesh, llvm::ArrayRef<mlir::StringAttr> axes);
 
 /// Whether ranks cannot compute their pieces of a loop of `op` by themselves: `decompose` has to replace it.
-bool mustDecompose(DefinitionOpInterface op, const Loop &loop, DimShardingAttr sharding);
+bool mustDecompose(SplitOpInterface op, const Loop &loop, DimShardingAttr sharding);
 
 /// The positions of a dimension in cuts, of `extent`; unsplit: {0, extent}. Of windows, the owners' cuts
 /// (`layout::DimSharding::ownerCuts`); nothing if they have none.
@@ -76,10 +76,10 @@ ShardingAttr getResultSharding(const OpRelation &relation, unsigned resultRank, 
 
 /// How the loops of an operation are split: as `dovetail.loops` says, or not at all where no operand or result is
 /// sharded. An error if that has not been decided.
-mlir::FailureOr<LoopShardings> readLoopShardings(DefinitionOpInterface op);
+mlir::FailureOr<LoopShardings> readLoopShardings(SplitOpInterface op);
 
 /// Stores how the loops of an operation are split, and gives the result's type the sharding that follows.
-void assignLoopShardings(DefinitionOpInterface op, const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops,
+void assignLoopShardings(SplitOpInterface op, const OpRelation &relation, llvm::ArrayRef<DimShardingAttr> loops,
                          mlir::FlatSymbolRefAttr mesh);
 
 /// A reshard of `value` to `sharding`, made right after it or right before `reader`, which is to read it. The latter

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_DIALECT_DOVETAIL_IR_POSTOP_H
 #define DOVETAIL_DIALECT_DOVETAIL_IR_POSTOP_H
 
-#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
+#include "dovetail/Dialect/Dovetail/Definition/Enums.h"
 
 #include <optional>
 

@@ -101,7 +101,7 @@ def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
 class Dovetail_TupleFoldOp<string mnemonic, list<string> methods = []>
     : Op<Dovetail_Dialect, mnemonic,
          [Pure, InferTypeOpAdaptorWithIsCompatible,
-          DeclareOpInterfaceMethods<DefinitionOpInterface,
+          Dovetail_Defined<
               ["emitBody", "emitInit", "emitCombine", "emitFinish", "emitPass", "decompose", "combineParts",
                "isCheapElement"] # methods>]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";

@@ -24,7 +24,7 @@ def Dovetail_SplitAsFirst : NativeOpTrait<"SplitAsFirst"> {
 
 /// Its elements are not what its operands say: it is neither folded, nor moved, nor computed twice.
 class Dovetail_ControlOp<string mnemonic, list<Trait> traits = []>
-    : Op<Dovetail_Dialect, mnemonic, [DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitBody"]>] # traits> {
+    : Op<Dovetail_Dialect, mnemonic, [Dovetail_Defined<["emitBody"]>] # traits> {
   let results = (outs Dovetail_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -37,7 +37,7 @@ def Dovetail_ScatterElementsOp : Dovetail_ScatterOp<"scatter_elements"> {
 }
 
 def Dovetail_TopKOp : Op<Dovetail_Dialect, "top_k", [Pure, InferTypeOpAdaptorWithIsCompatible,
-    DeclareOpInterfaceMethods<DefinitionOpInterface, ["emitLine", "isCheapElement"]>]> {
+    Dovetail_Defined<["emitLine", "isCheapElement"]>]> {
   let summary = "The `k` largest or smallest elements along a dimension, in order, and their indices (ONNX TopK)";
   let description = [{
     Of equal elements the first comes first. NaN is larger than all numbers. A row program: `axis` stays whole.

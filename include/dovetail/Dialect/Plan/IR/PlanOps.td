@@ -10,7 +10,7 @@
 #define DOVETAIL_DIALECT_PLAN_IR_PLANOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.td"
-include "dovetail/Dialect/Dovetail/IR/DovetailInterfaces.td"
+include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.td"
 include "dovetail/Dialect/Plan/IR/PlanAttributes.td"
 include "dovetail/Dialect/Plan/IR/PlanGraphOps.td"
 include "dovetail/Dialect/Plan/IR/PlanInterfaces.td"

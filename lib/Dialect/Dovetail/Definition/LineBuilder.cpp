@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Ops/ReductionSupport.h"
+#include "ReductionSupport.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;

@@ -18,10 +18,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-Type dovetail::getAccumulatorType(Type elementType) {
-  return isa<FloatType>(elementType) ? scalar::wideType(elementType) : ElementBuilder::scalarType(elementType);
-}
-
 Type dovetail::getProductType(Type lhs, Type rhs) {
   if (lhs.isInteger(8) && rhs.isInteger(8))
     return IntegerType::get(lhs.getContext(), 32);
@@ -119,18 +115,6 @@ LogicalResult dovetail::verifyRestarts(std::optional<Location> location, StringR
     last = position;
   }
   return success();
-}
-
-std::optional<SmallVector<int64_t>> dovetail::getRestarts(DimShardingAttr loop, int64_t extent) {
-  if (!loop.coversOnce(extent))
-    return std::nullopt;
-  SmallVector<int64_t> restarts;
-  for (unsigned i = 0; i < loop.getNumPieces(); ++i)
-    if (int64_t lo = loop.getPiece(i).lo; lo > 0 && lo < extent)
-      restarts.push_back(lo);
-  llvm::sort(restarts);
-  restarts.erase(llvm::unique(restarts), restarts.end());
-  return restarts;
 }
 
 LogicalResult dovetail::verifyAxes(std::optional<Location> location, StringRef opName, ArrayRef<int64_t> axes,

@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWORK_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWORK_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTWORK_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTWORK_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.h"
 
 namespace dovetail {
 
@@ -32,4 +32,4 @@ bool readsOnly(DefinitionOpInterface op, const Definition &definition, unsigned 
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTWORK_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTWORK_H

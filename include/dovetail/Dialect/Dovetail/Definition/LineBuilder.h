@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_LINEBUILDER_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_LINEBUILDER_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_LINEBUILDER_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_LINEBUILDER_H
 
-#include "dovetail/Dialect/Dovetail/IR/Definition.h"
+#include "dovetail/Dialect/Dovetail/Definition/Definition.h"
 
 namespace dovetail {
 
@@ -63,4 +63,4 @@ void emitDefaultLine(mlir::Operation *op, LineBuilder &line);
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_LINEBUILDER_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_LINEBUILDER_H

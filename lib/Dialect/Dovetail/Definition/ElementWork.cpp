@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
 
-#include "dovetail/Dialect/Dovetail/IR/LineBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/LineBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

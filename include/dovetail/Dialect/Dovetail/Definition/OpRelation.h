@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_OPRELATION_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_OPRELATION_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_OPRELATION_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_OPRELATION_H
 
-#include "dovetail/Dialect/Dovetail/IR/Definition.h"
+#include "dovetail/Dialect/Dovetail/Definition/Definition.h"
 
 namespace dovetail {
 
@@ -42,16 +42,6 @@ struct OpRelation {
 /// need least.
 OpRelation getRelation(const Definition &definition, mlir::TypeRange types);
 
-/// The memory format that an operation is best served by, for its operands of the result's rank and its result.
-enum class FormatPreference {
-  /// Whatever its operands have.
-  Any,
-  /// Channels (dimension 1) innermost.
-  ChannelsLast,
-  /// Dimensions in order.
-  RowMajor
-};
-
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_OPRELATION_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_OPRELATION_H

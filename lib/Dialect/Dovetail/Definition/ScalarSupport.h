@@ -10,10 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_SCALARSUPPORT_H
-#define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_SCALARSUPPORT_H
+#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_DEFINITION_SCALARSUPPORT_H
+#define DOVETAIL_LIB_DIALECT_DOVETAIL_DEFINITION_SCALARSUPPORT_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 
 namespace dovetail::scalar {
 
@@ -42,4 +43,4 @@ mlir::Value cast(ElementBuilder &builder, mlir::Value x, mlir::Type from, mlir::
 
 } // namespace dovetail::scalar
 
-#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_SCALARSUPPORT_H
+#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_DEFINITION_SCALARSUPPORT_H

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/VectorSquare.h"
+#include "dovetail/Dialect/Dovetail/Definition/VectorSquare.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Ops/ReductionSupport.h"
+#include "ReductionSupport.h"
 
 #include "mlir/IR/Matchers.h"
 

@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DEFINITION_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_DEFINITION_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITION_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITION_H
 
-#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h"
-#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/Enums.h"
 #include "dovetail/Layout/IndexExpr.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
@@ -265,4 +265,4 @@ mlir::Value emitNarrowed(mlir::Operation *op, BodyBuilder &body, mlir::Value acc
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DEFINITION_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITION_H

@@ -10,10 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_REDUCTIONSUPPORT_H
-#define DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_REDUCTIONSUPPORT_H
+#ifndef DOVETAIL_LIB_DIALECT_DOVETAIL_DEFINITION_REDUCTIONSUPPORT_H
+#define DOVETAIL_LIB_DIALECT_DOVETAIL_DEFINITION_REDUCTIONSUPPORT_H
 
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 
 namespace dovetail {
 
@@ -52,9 +53,6 @@ llvm::SmallVector<int64_t> getPartEnds(llvm::ArrayRef<int64_t> restarts, int64_t
 /// Fails, after an error, unless `restarts` are ascending positions inside of a dimension of `extent`.
 llvm::LogicalResult verifyRestarts(std::optional<mlir::Location> location, llvm::StringRef opName,
                                    llvm::ArrayRef<int64_t> restarts, int64_t extent);
-/// Where ranks that split a loop of `extent` as `loop` says begin, but for its ends; none if they do not cover it
-/// exactly once.
-std::optional<llvm::SmallVector<int64_t>> getRestarts(DimShardingAttr loop, int64_t extent);
 
 /// Checks that `axes` are dimensions of a tensor of `rank`, in ascending order.
 llvm::LogicalResult verifyAxes(std::optional<mlir::Location> location, llvm::StringRef opName,
@@ -62,4 +60,4 @@ llvm::LogicalResult verifyAxes(std::optional<mlir::Location> location, llvm::Str
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_OPS_REDUCTIONSUPPORT_H
+#endif // DOVETAIL_LIB_DIALECT_DOVETAIL_DEFINITION_REDUCTIONSUPPORT_H

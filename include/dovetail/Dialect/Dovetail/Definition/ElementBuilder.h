@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTBUILDER_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTBUILDER_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTBUILDER_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTBUILDER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -131,4 +131,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_ELEMENTBUILDER_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTBUILDER_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_VECTORSQUARE_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_VECTORSQUARE_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_VECTORSQUARE_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_VECTORSQUARE_H
 
 #include "mlir/IR/Builders.h"
 
@@ -25,4 +25,4 @@ llvm::SmallVector<mlir::Value> transposeSquare(mlir::OpBuilder &builder, mlir::L
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_VECTORSQUARE_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_VECTORSQUARE_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_COREOPS_TD
-#define DOVETAIL_DIALECT_DOVETAIL_OPS_COREOPS_TD
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_COREOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_IR_COREOPS_TD
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
@@ -51,4 +51,4 @@ def Dovetail_ReshardOp : Op<Dovetail_Dialect, "reshard", [Pure]> {
   }];
 }
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_COREOPS_TD
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_COREOPS_TD

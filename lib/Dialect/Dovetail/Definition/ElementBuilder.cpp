@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/ElementBuilder.h"
-#include "dovetail/Dialect/Dovetail/Ops/NarrowOps.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
+#include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"

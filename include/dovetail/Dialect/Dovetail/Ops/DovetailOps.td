@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
-#define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_DOVETAILOPS_TD
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_DOVETAILOPS_TD
 
 include "dovetail/Dialect/Dovetail/Ops/AttentionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/BoundedOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ContractionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ControlOps.td"
-include "dovetail/Dialect/Dovetail/Ops/CoreOps.td"
+include "dovetail/Dialect/Dovetail/IR/CoreOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ElementwiseOps.td"
 include "dovetail/Dialect/Dovetail/Ops/IndexingOps.td"
 include "dovetail/Dialect/Dovetail/Ops/MatrixOps.td"
@@ -26,4 +26,4 @@ include "dovetail/Dialect/Dovetail/Ops/SelectionOps.td"
 include "dovetail/Dialect/Dovetail/Ops/ShapeOps.td"
 include "dovetail/Dialect/Dovetail/Ops/SpectralOps.td"
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILOPS_TD
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_DOVETAILOPS_TD

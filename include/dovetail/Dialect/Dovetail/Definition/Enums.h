@@ -1,4 +1,4 @@
-//===- DovetailEnums.h - Enumerations of the dialect -*- C++ -*-===//
+//===- Enums.h - Enumerations of the dialect -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILENUMS_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILENUMS_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ENUMS_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ENUMS_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 
-#include "dovetail/Dialect/Dovetail/IR/DovetailEnums.h.inc"
+#include "dovetail/Dialect/Dovetail/Definition/Enums.h.inc"
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILENUMS_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ENUMS_H
