@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
-#include "ProcessPorts.h"
+#include "dovetail/tools/ProcessPorts.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include "dovetail/runtime/RankGroup.h"
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Destination.h"
+#include "dovetail/tools/Destination.h"
 
-#include "Common.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include "dovetail/Text/Suggestion.h"
 #include "dovetail/tools/TensorFile.h"

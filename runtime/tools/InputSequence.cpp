@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InputSequence.h"
+#include "dovetail/tools/InputSequence.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
-#include "InputSequence.h"
+#include "dovetail/tools/InputSequence.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include "dovetail/Text/Suggestion.h"
 #include "dovetail/tools/InputSource.h"

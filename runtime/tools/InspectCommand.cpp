@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Schedule.h"

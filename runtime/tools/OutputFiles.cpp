@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OutputFiles.h"
+#include "dovetail/tools/OutputFiles.h"
 
 #include "Npy.h"
-#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/tools/InputSource.h"
+#include "dovetail/tools/Unfinished.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProcessPorts.h"
+#include "dovetail/tools/ProcessPorts.h"
 
 #include "absl/strings/str_cat.h"
 

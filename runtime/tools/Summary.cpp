@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Summary.h"
+#include "dovetail/tools/Summary.h"
 
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"

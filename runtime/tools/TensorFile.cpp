@@ -9,8 +9,8 @@
 #include "dovetail/tools/TensorFile.h"
 
 #include "Npy.h"
-#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/tools/Unfinished.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Unfinished.h"
+#include "dovetail/tools/Unfinished.h"
 
-#include "Destination.h"
+#include "dovetail/tools/Destination.h"
 
 #include "absl/strings/str_replace.h"
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../steps/RunCommand.h"
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/HostFeatures.h"
 #include "dovetail/tools/RunCommands.h"

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../steps/RunCommand.h"
 #include "Commands.h"
 #include "Facts.h"
 #include "dovetail/compiler.h"

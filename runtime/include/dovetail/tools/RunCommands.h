@@ -31,7 +31,6 @@ inline constexpr char expertGroup[] = "Expert options";
 
 /// Each adds a command to `app` that, when it is given, is carried out by the parser and sets `exitCode`. Results go to
 /// the standard output, messages to the standard error, beginning with the name of `app`.
-void addRunCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
 void addBenchCommand(CLI::App &app, int &exitCode);
 void addDevicesCommand(CLI::App &app, int &exitCode);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../../../tools/steps/RunCommand.h"
 #include "../Harness/PlanBuilder.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"

@@ -1,4 +1,4 @@
-//===- Common.h - What the commands share -*- C++ -*-===//
+//===- RunSupport.h - What the commands share -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_COMMON_H
-#define DOVETAIL_RUNTIME_TOOLS_COMMON_H
+#ifndef DOVETAIL_TOOLS_RUNSUPPORT_H
+#define DOVETAIL_TOOLS_RUNSUPPORT_H
 
-#include "Summary.h"
+#include "dovetail/tools/Summary.h"
 
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/ProgramRunner.h"
@@ -74,4 +74,4 @@ absl::Status writeTrace(const std::string &path, const runtime::ProgramRunner &r
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_COMMON_H
+#endif // DOVETAIL_TOOLS_RUNSUPPORT_H

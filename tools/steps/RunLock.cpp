@@ -8,8 +8,8 @@
 
 #include "RunLock.h"
 
-#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/tools/Unfinished.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_PROCESSPORTS_H
-#define DOVETAIL_RUNTIME_TOOLS_PROCESSPORTS_H
+#ifndef DOVETAIL_TOOLS_PROCESSPORTS_H
+#define DOVETAIL_TOOLS_PROCESSPORTS_H
 
-#include "OutputFiles.h"
-#include "Summary.h"
+#include "dovetail/tools/OutputFiles.h"
+#include "dovetail/tools/Summary.h"
 
 #include "dovetail/tools/InputSource.h"
 
@@ -54,4 +54,4 @@ private:
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_PROCESSPORTS_H
+#endif // DOVETAIL_TOOLS_PROCESSPORTS_H

@@ -1,4 +1,4 @@
-//===- Common.cpp - What the commands share -*- C++ -*-===//
+//===- RunSupport.cpp - What the commands share -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include "dovetail/runtime/BoxCopy.h"
 #include "dovetail/runtime/MemoryFill.h"

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_UNFINISHED_H
-#define DOVETAIL_RUNTIME_TOOLS_UNFINISHED_H
+#ifndef DOVETAIL_TOOLS_UNFINISHED_H
+#define DOVETAIL_TOOLS_UNFINISHED_H
 
 #include <string>
 
@@ -34,4 +34,4 @@ std::string makePattern(const std::string &text);
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_UNFINISHED_H
+#endif // DOVETAIL_TOOLS_UNFINISHED_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_DESTINATION_H
-#define DOVETAIL_RUNTIME_TOOLS_DESTINATION_H
+#ifndef DOVETAIL_TOOLS_DESTINATION_H
+#define DOVETAIL_TOOLS_DESTINATION_H
 
 #include "dovetail/runtime/Plan.h"
 
@@ -44,4 +44,4 @@ std::string fillPlaces(const std::string &path, int64_t step, const std::string 
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_DESTINATION_H
+#endif // DOVETAIL_TOOLS_DESTINATION_H

@@ -8,7 +8,7 @@
 
 #include "StepFiles.h"
 
-#include "Unfinished.h"
+#include "dovetail/tools/Unfinished.h"
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_INPUTSEQUENCE_H
-#define DOVETAIL_RUNTIME_TOOLS_INPUTSEQUENCE_H
+#ifndef DOVETAIL_TOOLS_INPUTSEQUENCE_H
+#define DOVETAIL_TOOLS_INPUTSEQUENCE_H
 
 #include "dovetail/tools/InputSource.h"
 
@@ -67,4 +67,4 @@ absl::StatusOr<std::unique_ptr<InputSource>> openInputFile(const runtime::Plan &
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_INPUTSEQUENCE_H
+#endif // DOVETAIL_TOOLS_INPUTSEQUENCE_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
-#define DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
+#ifndef DOVETAIL_TOOLS_SUMMARY_H
+#define DOVETAIL_TOOLS_SUMMARY_H
 
 #include "dovetail/runtime/ProgramRunner.h"
 
@@ -42,4 +42,4 @@ absl::StatusOr<std::vector<Summary>> shareSummaries(runtime::ProgramRunner &runn
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_SUMMARY_H
+#endif // DOVETAIL_TOOLS_SUMMARY_H

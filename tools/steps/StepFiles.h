@@ -10,14 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_STEPFILES_H
-#define DOVETAIL_RUNTIME_TOOLS_STEPFILES_H
+#ifndef DOVETAIL_TOOLS_STEPS_STEPFILES_H
+#define DOVETAIL_TOOLS_STEPS_STEPFILES_H
 
-#include "Destination.h"
-#include "InputSequence.h"
-#include "OutputFiles.h"
 #include "RunLock.h"
 #include "RunManifest.h"
+#include "dovetail/tools/Destination.h"
+#include "dovetail/tools/InputSequence.h"
+#include "dovetail/tools/OutputFiles.h"
 
 #include <memory>
 #include <string>
@@ -72,4 +72,4 @@ private:
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_STEPFILES_H
+#endif // DOVETAIL_TOOLS_STEPS_STEPFILES_H

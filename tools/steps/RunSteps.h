@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_RUNSTEPS_H
-#define DOVETAIL_RUNTIME_TOOLS_RUNSTEPS_H
+#ifndef DOVETAIL_TOOLS_STEPS_RUNSTEPS_H
+#define DOVETAIL_TOOLS_STEPS_RUNSTEPS_H
 
-#include "Common.h"
-#include "Destination.h"
+#include "dovetail/tools/Destination.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include <chrono>
 #include <map>
@@ -46,4 +46,4 @@ absl::Status runSteps(std::shared_ptr<const runtime::Program> program, const run
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_RUNSTEPS_H
+#endif // DOVETAIL_TOOLS_STEPS_RUNSTEPS_H

@@ -11,12 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_STEPPORTS_H
-#define DOVETAIL_RUNTIME_TOOLS_STEPPORTS_H
+#ifndef DOVETAIL_TOOLS_STEPS_STEPPORTS_H
+#define DOVETAIL_TOOLS_STEPS_STEPPORTS_H
 
-#include "InputSequence.h"
-#include "OutputFiles.h"
-#include "Summary.h"
+#include "dovetail/tools/InputSequence.h"
+#include "dovetail/tools/OutputFiles.h"
+#include "dovetail/tools/Summary.h"
 
 #include "dovetail/runtime/ProgramRunner.h"
 
@@ -164,4 +164,4 @@ private:
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_STEPPORTS_H
+#endif // DOVETAIL_TOOLS_STEPS_STEPPORTS_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_RUNLOCK_H
-#define DOVETAIL_RUNTIME_TOOLS_RUNLOCK_H
+#ifndef DOVETAIL_TOOLS_STEPS_RUNLOCK_H
+#define DOVETAIL_TOOLS_STEPS_RUNLOCK_H
 
 #include "absl/status/statusor.h"
 
@@ -46,4 +46,4 @@ private:
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_RUNLOCK_H
+#endif // DOVETAIL_TOOLS_STEPS_RUNLOCK_H

@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Common.h"
-#include "Destination.h"
-#include "ProcessPorts.h"
+#include "RunCommand.h"
+
 #include "RunSteps.h"
+#include "dovetail/tools/Destination.h"
+#include "dovetail/tools/ProcessPorts.h"
+#include "dovetail/tools/RunSupport.h"
 
 #include "dovetail/runtime/RankGroup.h"
 

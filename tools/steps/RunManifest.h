@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TOOLS_RUNMANIFEST_H
-#define DOVETAIL_RUNTIME_TOOLS_RUNMANIFEST_H
+#ifndef DOVETAIL_TOOLS_STEPS_RUNMANIFEST_H
+#define DOVETAIL_TOOLS_STEPS_RUNMANIFEST_H
 
-#include "InputSequence.h"
+#include "dovetail/tools/InputSequence.h"
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -80,4 +80,4 @@ private:
 
 } // namespace dovetail::tools
 
-#endif // DOVETAIL_RUNTIME_TOOLS_RUNMANIFEST_H
+#endif // DOVETAIL_TOOLS_STEPS_RUNMANIFEST_H

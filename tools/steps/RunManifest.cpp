@@ -8,8 +8,8 @@
 
 #include "RunManifest.h"
 
-#include "Unfinished.h"
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/tools/Unfinished.h"
 
 #include "absl/strings/str_cat.h"
 
