@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_CODEGEN_PASSES_H
 #define DOVETAIL_CODEGEN_PASSES_H
 
-#include "dovetail/CodeGen/GPU/DeviceDescription.h"
+#include "dovetail/CodeGen/DeviceDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

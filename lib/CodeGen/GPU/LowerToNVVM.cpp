@@ -13,7 +13,7 @@
 #include "LowerToNVVM.h"
 
 #include "../Kernel/Lowering.h"
-#include "dovetail/CodeGen/GPU/DeviceDescription.h"
+#include "dovetail/CodeGen/DeviceDescription.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"

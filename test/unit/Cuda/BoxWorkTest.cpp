@@ -8,7 +8,7 @@
 
 #include "Fake.h"
 
-#include "Backend/cuda/BoxJobs.h"
+#include "Backend/device/kernels/BoxJobs.h"
 #include "Memory/Combine.h"
 
 #include <cstring>
@@ -18,6 +18,7 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 using layout::Box;
 using layout::Interval;
 using layout::ReductionKind;

@@ -15,7 +15,7 @@
 
 #include "FakeDriver.h"
 
-#include "Backend/cuda/PostOpKernels.h"
+#include "Backend/device/kernels/PostOpKernels.h"
 
 #include <cstdint>
 #include <functional>
@@ -49,7 +49,7 @@ private:
 /// Runs one of the kernels. From the last block and thread to the first: the order must not matter.
 inline void runKernel(const std::string &name, unsigned blocks, unsigned threads, unsigned shared,
                       const std::vector<int64_t> &numbers) {
-  using namespace runtime::cuda;
+  using namespace runtime::device;
   if (name == "dovetail_copy_boxes")
     for (int64_t block = blocks; block-- > 0;)
       copyBoxes(BoxTable{reinterpret_cast<const BoxJob *>(numbers[0]), numbers[1], numbers[2], numbers[3], numbers[4]},
@@ -63,14 +63,14 @@ inline void runKernel(const std::string &name, unsigned blocks, unsigned threads
 
 /// Runs the kernel of post-ops, with the parameters of now.
 inline std::function<void()> postOps(unsigned blocks, unsigned threads, void **parameters, FakeDriverLog &log) {
-  using runtime::cuda::PostOpJob;
+  using runtime::device::PostOpJob;
   return [=, &log, job = *static_cast<PostOpJob *>(parameters[0]), vectors = *static_cast<int64_t *>(parameters[1])] {
     ++log.launches;
     log.clock += log.launchTime;
     log.postOpWidth = job.width;
     for (int64_t block = blocks; block-- > 0;)
       for (unsigned thread = threads; thread-- > 0;)
-        runtime::cuda::applyPostOps(job, vectors, block, thread);
+        runtime::device::applyPostOps(job, vectors, block, thread);
   };
 }
 

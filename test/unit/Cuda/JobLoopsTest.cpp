@@ -8,14 +8,15 @@
 
 #include "Fake.h"
 
-#include "Backend/cuda/JobLoops.h"
 #include "Backend/cuda/PostOpWork.h"
+#include "Backend/device/kernels/JobLoops.h"
 
 #include <random>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 using layout::Box;
 using layout::Interval;
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Backend/cuda/KernelImages.h"
-#include "Backend/cuda/PostOpKernels.h"
+#include "Backend/device/kernels/PostOpKernels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +23,7 @@
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 
 namespace {
 

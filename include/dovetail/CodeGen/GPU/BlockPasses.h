@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_CODEGEN_GPU_BLOCKPASSES_H
 #define DOVETAIL_CODEGEN_GPU_BLOCKPASSES_H
 
-#include "dovetail/CodeGen/GPU/DeviceDescription.h"
+#include "dovetail/CodeGen/DeviceDescription.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace dovetail {

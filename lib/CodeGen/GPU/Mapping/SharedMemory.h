@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_LIB_CODEGEN_GPU_SHAREDMEMORY_H
 #define DOVETAIL_LIB_CODEGEN_GPU_SHAREDMEMORY_H
 
-#include "dovetail/CodeGen/GPU/DeviceDescription.h"
+#include "dovetail/CodeGen/DeviceDescription.h"
 #include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

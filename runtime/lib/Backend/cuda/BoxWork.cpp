@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BoxJobs.h"
+#include "../device/kernels/BoxJobs.h"
 #include "Context.h"
 
 #include <algorithm>
 
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 
 namespace {
 

@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PostOpKernels.h"
+#include "../device/kernels/PostOpKernels.h"
 
-using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 
 static int64_t threadIndex() {
   return static_cast<int64_t>(__nvvm_read_ptx_sreg_ctaid_x()) * __nvvm_read_ptx_sreg_ntid_x() +

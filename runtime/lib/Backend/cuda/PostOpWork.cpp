@@ -8,7 +8,7 @@
 
 #include "PostOpWork.h"
 
-#include "JobLoops.h"
+#include "../device/kernels/JobLoops.h"
 #include "Staging.h"
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +18,7 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 using layout::Box;
 
 namespace {

@@ -14,10 +14,12 @@
 #define DOVETAIL_RUNTIME_BACKEND_CUDA_POSTOPWORK_H
 
 #include "../common/PostOpRead.h"
+#include "../device/kernels/PostOpKernels.h"
 #include "Context.h"
-#include "PostOpKernels.h"
 
 namespace dovetail::runtime::cuda {
+
+using namespace device;
 
 /// What a post-op reads, with the dimensions of the result; strides are 0 where it repeats.
 struct PostOpOperand {

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECHANNEL_H
 #define DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_MESSAGECHANNEL_H
 
-#include "../Rendezvous.h"
+#include "../rendezvous/Rendezvous.h"
 #include "MessagePlan.h"
 #include "Neighbours.h"
 

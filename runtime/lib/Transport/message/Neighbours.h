@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_NEIGHBOURS_H
 #define DOVETAIL_RUNTIME_TRANSPORT_MESSAGE_NEIGHBOURS_H
 
-#include "../Rendezvous.h"
+#include "../rendezvous/Rendezvous.h"
 #include "SharedSegment.h"
 
 #include "dovetail/runtime/Communicator.h"

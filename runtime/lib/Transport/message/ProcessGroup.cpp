@@ -8,7 +8,7 @@
 
 #include "ProcessGroup.h"
 
-#include "../Rendezvous.h"
+#include "../rendezvous/Rendezvous.h"
 #include "MessageCommunicator.h"
 
 #include "dovetail/runtime/Device.h"

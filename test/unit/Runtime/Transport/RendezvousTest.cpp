@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Transport/Rendezvous.h"
+#include "Transport/rendezvous/Rendezvous.h"
 #include "../Harness/Processes.h"
 
 #include "absl/strings/str_cat.h"

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
-#define DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
+#ifndef DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUS_H
+#define DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUS_H
 
 #include "RendezvousEntrance.h"
 #include "RendezvousTree.h"
@@ -195,4 +195,4 @@ private:
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUS_H
+#endif // DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUS_H

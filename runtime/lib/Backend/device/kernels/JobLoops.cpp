@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 
 /// Kernels count the rounds of a job in 32 bits.
 static constexpr int64_t maxRounds = int64_t(1) << 31;
@@ -52,7 +52,7 @@ static void split(LoopPart part, size_t mostLoops, std::vector<LoopPart> &parts)
   }
 }
 
-std::vector<LoopPart> dovetail::runtime::cuda::splitLoops(const std::vector<int64_t> &counts, size_t mostLoops) {
+std::vector<LoopPart> dovetail::runtime::device::splitLoops(const std::vector<int64_t> &counts, size_t mostLoops) {
   std::vector<LoopPart> parts;
   split({std::vector<int64_t>(counts.size()), counts}, mostLoops, parts);
   return parts;

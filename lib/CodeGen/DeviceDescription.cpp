@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/CodeGen/GPU/DeviceDescription.h"
+#include "dovetail/CodeGen/DeviceDescription.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -11,12 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_BOXKERNELS_H
-#define DOVETAIL_RUNTIME_BACKEND_CUDA_BOXKERNELS_H
+#ifndef DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_BOXKERNELS_H
+#define DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_BOXKERNELS_H
 
-#include "../../Memory/CombineElement.h"
+#include "../../../Memory/CombineElement.h"
 
-namespace dovetail::runtime::cuda {
+namespace dovetail::runtime::device {
 
 // Addresses of jobs are those of global memory, which the device reads and writes in fewer steps than memory of any
 // kind.
@@ -361,6 +361,6 @@ inline void combineBoxes(const BoxJob *jobs, int64_t jobCount, int64_t chunks, J
   }
 }
 
-} // namespace dovetail::runtime::cuda
+} // namespace dovetail::runtime::device
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_BOXKERNELS_H
+#endif // DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_BOXKERNELS_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_BOXJOBS_H
-#define DOVETAIL_RUNTIME_BACKEND_CUDA_BOXJOBS_H
+#ifndef DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_BOXJOBS_H
+#define DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_BOXJOBS_H
 
 #include "BoxKernels.h"
 
@@ -19,7 +19,7 @@
 
 #include <vector>
 
-namespace dovetail::runtime::cuda {
+namespace dovetail::runtime::device {
 
 struct BoxJobs {
   std::vector<BoxJob> jobs; ///< Those with tiles first.
@@ -36,6 +36,6 @@ struct BoxJobs {
 /// Bytes of `box` if they are contiguous in both memories, else -1.
 int64_t contiguousBytes(const StridedBox &box);
 
-} // namespace dovetail::runtime::cuda
+} // namespace dovetail::runtime::device
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_BOXJOBS_H
+#endif // DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_BOXJOBS_H

@@ -14,7 +14,7 @@
 #include <utility>
 
 using namespace dovetail::runtime;
-using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 using Kind = dovetail::layout::ReductionKind;
 
 static_assert(int(JobReduction::None) == int(Kind::None) && int(JobReduction::Sum) == int(Kind::Sum) &&
@@ -211,7 +211,7 @@ BoxJobs BoxJobs::combinations(const CombinationDescription &description) {
   return result;
 }
 
-int64_t dovetail::runtime::cuda::contiguousBytes(const StridedBox &box) {
+int64_t dovetail::runtime::device::contiguousBytes(const StridedBox &box) {
   StridedBox simple = box;
   if (!simplify(simple) || simple.loops.size() > 1)
     return -1;

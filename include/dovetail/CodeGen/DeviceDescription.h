@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_CODEGEN_GPU_DEVICEDESCRIPTION_H
-#define DOVETAIL_CODEGEN_GPU_DEVICEDESCRIPTION_H
+#ifndef DOVETAIL_CODEGEN_DEVICEDESCRIPTION_H
+#define DOVETAIL_CODEGEN_DEVICEDESCRIPTION_H
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -44,4 +44,4 @@ llvm::LogicalResult verifyDevice(mlir::Location location, const DeviceDescriptio
 
 } // namespace dovetail
 
-#endif // DOVETAIL_CODEGEN_GPU_DEVICEDESCRIPTION_H
+#endif // DOVETAIL_CODEGEN_DEVICEDESCRIPTION_H

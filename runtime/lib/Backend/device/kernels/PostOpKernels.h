@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_POSTOPKERNELS_H
-#define DOVETAIL_RUNTIME_BACKEND_CUDA_POSTOPKERNELS_H
+#ifndef DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_POSTOPKERNELS_H
+#define DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_POSTOPKERNELS_H
 
 #include "BoxKernels.h"
 
 #include "dovetail/runtime/PostOpKind.h"
 
-namespace dovetail::runtime::cuda {
+namespace dovetail::runtime::device {
 
 /// A chain of operations on each element of a source, zeros if there is none. Strides are in bytes, 0 where an operand
 /// repeats. Kernels have it as a parameter, in memory that all threads read at once.
@@ -325,6 +325,6 @@ DOVETAIL_INLINE void applyPostOps(const PostOpJob &job, int64_t count, int64_t b
   }
 }
 
-} // namespace dovetail::runtime::cuda
+} // namespace dovetail::runtime::device
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_POSTOPKERNELS_H
+#endif // DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_POSTOPKERNELS_H

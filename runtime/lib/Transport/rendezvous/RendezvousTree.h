@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUSTREE_H
-#define DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUSTREE_H
+#ifndef DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUSTREE_H
+#define DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUSTREE_H
 
 #include <vector>
 
@@ -42,4 +42,4 @@ TreePlace findPlace(int rank, int size);
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUSTREE_H
+#endif // DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUSTREE_H

@@ -10,14 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_BACKEND_CUDA_JOBLOOPS_H
-#define DOVETAIL_RUNTIME_BACKEND_CUDA_JOBLOOPS_H
+#ifndef DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_JOBLOOPS_H
+#define DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_JOBLOOPS_H
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace dovetail::runtime::cuda {
+namespace dovetail::runtime::device {
 
 /// A box of the rounds of nested loops.
 struct LoopPart {
@@ -30,6 +30,6 @@ struct LoopPart {
 /// at most `mostLoops` loops of more than one round. Parts are few.
 std::vector<LoopPart> splitLoops(const std::vector<int64_t> &counts, size_t mostLoops);
 
-} // namespace dovetail::runtime::cuda
+} // namespace dovetail::runtime::device
 
-#endif // DOVETAIL_RUNTIME_BACKEND_CUDA_JOBLOOPS_H
+#endif // DOVETAIL_RUNTIME_LIB_BACKEND_DEVICE_KERNELS_JOBLOOPS_H

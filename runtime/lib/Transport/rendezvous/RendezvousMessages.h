@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUSMESSAGES_H
-#define DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUSMESSAGES_H
+#ifndef DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUSMESSAGES_H
+#define DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUSMESSAGES_H
 
 #include "absl/status/status.h"
 
@@ -94,4 +94,4 @@ absl::Status receiveMessage(int socket, uint32_t &type, std::string &payload, ui
 
 } // namespace dovetail::runtime
 
-#endif // DOVETAIL_RUNTIME_TRANSPORT_RENDEZVOUSMESSAGES_H
+#endif // DOVETAIL_RUNTIME_LIB_TRANSPORT_RENDEZVOUS_RENDEZVOUSMESSAGES_H
