@@ -190,7 +190,7 @@ LogicalResult PlanBuilder::addBuffer(artifact::PlanT &plan, plan::BufferOp op) {
   buffer->format->block = op.getFormat().getBlock();
   if (op.getValue()) {
     // Devices have copies, in any order; on hosts weights are read where the artifact is mapped.
-    bool isMapped = op->getParentOfType<plan::ProgramOp>().getTarget() == "cpu";
+    bool isMapped = op->getParentOfType<plan::ProgramOp>().getMemory() == plan::ProgramMemory::Host;
     if (op.getFormat().isBlocked() ||
         (isMapped && op.getFormat() != plan::FormatAttr::getRowMajor(op.getContext(), type.getRank())))
       return op.emitOpError("is a constant of format ") << op.getFormat() << "; weights are row-major in artifacts";

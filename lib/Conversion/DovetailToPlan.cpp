@@ -397,10 +397,10 @@ void DovetailToPlan::runOnOperation() {
   for (func::FuncOp function : functions) {
     OpBuilder builder(function);
     StringAttr model = module->getAttrOfType<StringAttr>("dovetail.model");
-    auto program =
-        plan::ProgramOp::create(builder, function.getLoc(), function.getSymNameAttr(), FlatSymbolRefAttr::get(*mesh),
-                                builder.getStringAttr(target), plan::MathModeAttr::get(&getContext(), math),
-                                model ? model : builder.getStringAttr(""));
+    auto program = plan::ProgramOp::create(
+        builder, function.getLoc(), function.getSymNameAttr(), FlatSymbolRefAttr::get(*mesh),
+        builder.getStringAttr(target), plan::ProgramMemoryAttr::get(&getContext(), memory),
+        plan::MathModeAttr::get(&getContext(), math), model ? model : builder.getStringAttr(""));
     program.getBody().emplaceBlock();
     if (failed(PlanEmitter(function, *mesh, program).run()))
       return signalPassFailure();

@@ -17,28 +17,22 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// Up to so many rows, kernels that widen weights where they read them take about as long as libraries do. On devices
-/// it is those whose products wait for memory.
-static constexpr int64_t kHostKernelRows = 1024, kDeviceKernelRows = 4;
-
-/// Devices do so much, 64 MB of f32, in the time that a decision takes: tens of microseconds.
-static constexpr int64_t kDeviceChoiceWork = 1 << 24;
-
 void dovetail::buildLowerGraphPipeline(OpPassManager &passes, ArrayRef<std::string> libraries,
-                                       ArrayRef<std::string> features, bool gathersAhead,
+                                       ArrayRef<std::string> features, const LowerGraphCosts &costs,
                                        const DovetailToPlanOptions &program) {
   SmallVector<std::string> names(libraries), available(features);
   OpPassManager &functions = passes.nest<func::FuncOp>();
   functions.addPass(createChooseFormats({names, available}));
   functions.addPass(createFormLoops());
-  functions.addPass(createFormChoices({program.target == "cpu" ? 0 : kDeviceChoiceWork}));
-  functions.addPass(createKeepPacked({program.target == "cpu" ? kHostKernelRows : kDeviceKernelRows}));
+  functions.addPass(createFormChoices({costs.choiceWork}));
+  functions.addPass(createKeepPacked({costs.packedRows}));
   functions.addPass(createFormCalls({names, available}));
   functions.addPass(createFuseKernels());
   functions.addPass(createConvertFormats({names, available}));
   functions.addPass(createFormPrologue());
-  functions.addPass(createPlaceGathers({gathersAhead}));
-  passes.addPass(createShareStorage({/*kernelsInPlace=*/program.target == "cpu", names, available}));
+  functions.addPass(createPlaceGathers({costs.gathersAhead}));
+  passes.addPass(
+      createShareStorage({/*kernelsInPlace=*/program.memory == plan::ProgramMemory::Host, names, available}));
   passes.addPass(createDovetailToPlan(program));
 }
 
@@ -49,6 +43,12 @@ struct LowerGraphOptions : PassPipelineOptions<LowerGraphOptions> {
   Option<bool> gathersAhead{*this, "gathers-ahead", llvm::cl::desc("Whether gathers begin a layer ahead"),
                             llvm::cl::init(false)};
   Option<std::string> target{*this, "target", llvm::cl::desc("Target of the program"), llvm::cl::init("cpu")};
+  Option<bool> device{*this, "device", llvm::cl::desc("Whether the program has its memory on a device"),
+                      llvm::cl::init(false)};
+  Option<int64_t> choiceWork{*this, "choice-work", llvm::cl::desc("Work that takes as long as a decision"),
+                             llvm::cl::init(0)};
+  Option<int64_t> packedRows{*this, "packed-rows", llvm::cl::desc("Rows of products of weights that stay packed"),
+                             llvm::cl::init(1024)};
 };
 } // namespace
 
@@ -58,8 +58,9 @@ void dovetail::registerLowerGraphPipeline() {
       [](OpPassManager &passes, const LowerGraphOptions &options) {
         DovetailToPlanOptions program;
         program.target = options.target;
+        program.memory = options.device ? plan::ProgramMemory::Device : plan::ProgramMemory::Host;
         buildLowerGraphPipeline(passes, SmallVector<std::string>(options.libraries.begin(), options.libraries.end()),
                                 SmallVector<std::string>(options.features.begin(), options.features.end()),
-                                options.gathersAhead, program);
+                                {options.choiceWork, options.packedRows, options.gathersAhead}, program);
       });
 }

@@ -18,8 +18,8 @@
 
 using namespace dovetail;
 
-TransportKind dovetail::getTransportKind(llvm::StringRef target) {
-  return target == "cpu" ? TransportKind::Threads : TransportKind::Streams;
+TransportKind dovetail::getTransportKind(plan::ProgramMemory memory) {
+  return memory == plan::ProgramMemory::Host ? TransportKind::Threads : TransportKind::Streams;
 }
 
 llvm::SmallVector<LinkTraffic> dovetail::getCollectiveTraffic(layout::ExchangeKind kind, double partBytes,

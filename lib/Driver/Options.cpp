@@ -358,11 +358,11 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
                  "excludes; leave out one of them");
   options.indexChecks = !arguments.noIndexChecks;
   options.sourceNames = !arguments.noSourceNames;
-  if (arguments.prepack && arguments.target != "cpu")
+  if (arguments.prepack && !options.target->runsHere())
     return usage("'--prepack': target '" + arguments.target +
                  "' packs no weights, only target 'cpu' does; leave out the option");
   options.prepackThreads = arguments.prepack.value_or(0);
-  if (arguments.autotune && arguments.target != "cpu")
+  if (arguments.autotune && !options.target->runsHere())
     return usage("'--autotune': the algorithms of target '" + arguments.target + "' are measured where programs run; " +
                  "pass --autotune to `dovetail run`");
   options.autotuneThreads = arguments.autotune.value_or(0);

@@ -115,6 +115,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     if (options.math == plan::MathMode::TF32 || options.math == plan::MathMode::BF16)
       features.push_back(kRoundedFactors.str());
   }
+  TransportKind transport = getTransportKind(options.target->getMemory());
   switch (phase) {
   case Phase::Import:
   case Phase::Emit:
@@ -125,40 +126,38 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:
-    passes.addPass(createChooseShardings(
-        {options.objective, std::llround(options.plannerMemory.value_or(0)), llvm::to_vector(options.mostShares),
-         llvm::to_vector(options.slowness), options.plannerWeightFactor, options.mayGather, /*cluster=*/"",
-         getTransportKind(options.target->getName()), options.searchWork, options.explain, options.following,
-         options.follow, options.comparesDepartures, options.shardingsSeed},
-        getCluster(options)));
+    passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
+                                          llvm::to_vector(options.mostShares), llvm::to_vector(options.slowness),
+                                          options.plannerWeightFactor, options.mayGather, /*cluster=*/"", transport,
+                                          options.searchWork, options.explain, options.following, options.follow,
+                                          options.comparesDepartures, options.shardingsSeed},
+                                         getCluster(options)));
     break;
   case Phase::Partition:
     passes.addNestedPass<func::FuncOp>(createJoinWraps());
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
-    passes.addPass(createHoistReshards({options.objective, /*cluster=*/"", getTransportKind(options.target->getName())},
-                                       getCluster(options)));
+    passes.addPass(createHoistReshards({options.objective, /*cluster=*/"", transport}, getCluster(options)));
     if (options.halos != Where::Never)
-      passes.addPass(createWidenHalos({options.objective, /*cluster=*/"", getTransportKind(options.target->getName()),
-                                       options.halos == Where::Always, options.shardingsSeed},
-                                      getCluster(options)));
+      passes.addPass(createWidenHalos(
+          {options.objective, /*cluster=*/"", transport, options.halos == Where::Always, options.shardingsSeed},
+          getCluster(options)));
     passes.addPass(createMergeReshards());
     passes.addPass(createVerifyPartition());
     break;
   case Phase::Lower:
     passes.addNestedPass<func::FuncOp>(createWidenCalls({libraries, features}));
-    // Only code for CPUs keeps rows in memory.
-    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+    if (options.target->keepsRows())
       passes.addNestedPass<func::FuncOp>(createExpandRows());
     passes.addNestedPass<func::FuncOp>(createMergeHeads({libraries, features}));
     // Once more for what was converted.
     passes.addPass(createVerifyPartition());
-    buildLowerGraphPipeline(
-        passes, libraries, features,
-        options.gathersAhead.value_or(getTransportKind(options.target->getName()) == TransportKind::Streams),
-        {options.target->getName().str(), options.math});
+    buildLowerGraphPipeline(passes, libraries, features,
+                            {options.target->getChoiceWork(), options.target->getPackedRows(),
+                             options.gathersAhead.value_or(transport == TransportKind::Streams)},
+                            {options.target->getName().str(), options.target->getMemory(), options.math});
     passes.addPass(createMergeRows());
-    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+    if (transport == TransportKind::Threads)
       passes.addPass(createReplaceSlowCalls({libraries, features}));
     if (hasWinograd(options))
       passes.addPass(createChooseAlgorithms(
@@ -167,18 +166,17 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
                                [](auto algorithm) { return plan::stringifyConvolutionAlgorithm(algorithm).str(); })},
           getCluster(options)));
     // Devices divide their work themselves.
-    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+    if (transport == TransportKind::Threads)
       passes.addPass(createDivideCalls({}, getCluster(options)));
     passes.addPass(createBoundCalls({libraries, features, options.spareCallMemory}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());
     // Devices compute all: a thread that has nothing to do saves no time.
-    if (getTransportKind(options.target->getName()) == TransportKind::Threads)
+    if (transport == TransportKind::Threads)
       passes.addPass(createEndAtCounts());
     if (options.splitLaunches != Where::Never)
-      passes.addPass(createSplitLaunches(
-          {/*cluster=*/"", getTransportKind(options.target->getName()), options.splitLaunches == Where::Always},
-          getCluster(options)));
+      passes.addPass(createSplitLaunches({/*cluster=*/"", transport, options.splitLaunches == Where::Always},
+                                         getCluster(options)));
     passes.addPass(createPlaceWaits());
     break;
   case Phase::CodeGen:

@@ -45,7 +45,7 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
     auto programs = module.getOps<plan::ProgramOp>();
     plan::ProgramOp program = *programs.begin();
     FailureOr<PlanWork> work =
-        getPlanWork(program, *compilation.getOptions().cluster, getTransportKind(program.getTarget()));
+        getPlanWork(program, *compilation.getOptions().cluster, getTransportKind(program.getMemory()));
     if (failed(work))
       return llvm::failure();
     result.work = std::move(*work);

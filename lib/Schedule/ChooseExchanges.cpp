@@ -37,7 +37,7 @@ struct Side {
     sharding = toLayout(getSharding(type), mesh, type.getRank());
     held = toLayout(getSharding(buffer.getTensorType()), mesh, type.getRank());
     isMapped = buffer.getKind() == plan::BufferKind::Constant && format.isRowMajor() &&
-               buffer->getParentOfType<plan::ProgramOp>().getTarget() == "cpu";
+               buffer->getParentOfType<plan::ProgramOp>().getMemory() == plan::ProgramMemory::Host;
   }
   layout::TensorMemory getMemory() const {
     // A mapped constant lies there whole.

@@ -23,6 +23,11 @@ namespace {
 class CpuTarget : public Target {
 public:
   StringRef getName() const override { return "cpu"; }
+  plan::ProgramMemory getMemory() const override { return plan::ProgramMemory::Host; }
+  int64_t getChoiceWork() const override { return 0; }
+  int64_t getPackedRows() const override { return 1024; }
+  bool keepsRows() const override { return true; }
+  bool runsHere() const override { return true; }
   ArrayRef<std::string> getLibraries() const override {
     static const std::string libraries[] = {"onednn", "kernels"};
     return libraries;

@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-to-plan{target=cuda math=tf32})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-to-plan{target=cuda memory=device math=tf32})' | FileCheck %s
 
 // What the graph says is emitted: a later pass may have changed it. Here the reshard has memory of its own, the sum is
 // not an epilogue, and what depends on constants alone is computed in each run.
@@ -14,7 +14,7 @@ dovetail.mesh @mesh = ["y" = 2]
 // CHECK: plan.kernel @kernel1(%{{.*}}: tensor<8x4xf32>) layouts [<[0, 1], [?, 4]>] -> [<[0, 1], [?, 4]>] attributes {static_loops = array<i64: 1>}
 // CHECK-NEXT: %[[C:.*]] = dovetail.constant dense<1.0
 // CHECK-NEXT: dovetail.add %{{.*}}, %[[C]] : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
-// CHECK: plan.program @graph mesh @mesh target "cuda" math tf32
+// CHECK: plan.program @graph mesh @mesh target "cuda" on device math tf32
 // CHECK: plan.prologue {
 // CHECK-NEXT: plan.reorder
 // CHECK-NEXT: }

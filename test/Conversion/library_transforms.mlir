@@ -1,5 +1,5 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{libraries=cufft target=cuda})' | FileCheck %s
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{target=cuda})' | FileCheck %s --check-prefix=KERNELS
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{libraries=cufft target=cuda device=true})' | FileCheck %s
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{target=cuda device=true})' | FileCheck %s --check-prefix=KERNELS
 
 // Transforms as a library has them are calls, which do without the table of roots. Others are kernels: inverse ones that
 // are scaled, and those of real numbers of which the whole spectrum is wanted.

@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls{libraries=cudnn,cublaslt}),dovetail-lower-graph{libraries=cudnn,cublaslt target=cuda})' | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls{libraries=cudnn,cublaslt}),dovetail-lower-graph{libraries=cudnn,cublaslt target=cuda device=true})' | FileCheck %s --check-prefixes=CHECK,CUDA
 // RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(dovetail-widen-calls{libraries=onednn}),dovetail-lower-graph{libraries=onednn})' | FileCheck %s --check-prefixes=CHECK,CPU
 
 // cuDNN and cuBLASLt are called in both 16-bit types, with their epilogues; oneDNN is called in f32, the weights are

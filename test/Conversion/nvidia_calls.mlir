@@ -1,5 +1,5 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{libraries=cudnn,cublaslt target=cuda})' | FileCheck %s --check-prefixes=CHECK,F32
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{libraries=cudnn,cublaslt features=rounded-factors target=cuda})' | FileCheck %s --check-prefixes=CHECK,TF32
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{libraries=cudnn,cublaslt target=cuda device=true})' | FileCheck %s --check-prefixes=CHECK,F32
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(dovetail-lower-graph{libraries=cudnn,cublaslt features=rounded-factors target=cuda device=true})' | FileCheck %s --check-prefixes=CHECK,TF32
 
 // Kernels do windows in f32 that tensor cores must not round, and products with few columns; libraries the rest.
 

@@ -19,7 +19,7 @@ dovetail.mesh @other = ["y" = 3]
 
 dovetail.mesh @mesh = ["y" = 1]
 
-plan.program @product mesh @mesh target "cuda" {
+plan.program @product mesh @mesh target "cuda" on device {
   %0 = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %1 = plan.buffer arena tensor<4x4xf32> <[0, 1]>
   %a = plan.view %0 : !plan.ref<tensor<4x4xf32>>
@@ -32,7 +32,7 @@ plan.program @product mesh @mesh target "cuda" {
 
 dovetail.mesh @mesh = ["y" = 1]
 
-plan.program @pool mesh @mesh target "cuda" {
+plan.program @pool mesh @mesh target "cuda" on device {
   %0 = plan.buffer arena tensor<1x4x4x4xf32> <[0, 2, 3, 1]>
   %1 = plan.buffer arena tensor<1x4x4x4xf32> <[0, 2, 3, 1]>
   %x = plan.view %0 : !plan.ref<tensor<1x4x4x4xf32>>

@@ -9,7 +9,7 @@ dovetail.mesh @mesh = ["y" = 3]
 !y = !plan.ref<tensor<1x64x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 4, 12}, {}]>>>
 
 // CHECK-LABEL: plan.program @calls
-plan.program @calls mesh @mesh target "cuda" {
+plan.program @calls mesh @mesh target "cuda" on device {
   %0 = plan.buffer arena tensor<1x32x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 5), (4, 4), (3, 12)}, {}]>> <[0, 2, 3, 1]>
   %1 = plan.buffer constant tensor<64x32x3x3xf32> <[0, 1, 2, 3]> = dense<2.0> : tensor<64x32x3x3xf32>
   %2 = plan.buffer arena tensor<1x64x12x20xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 4, 4, 12}, {}]>> <[0, 2, 3, 1]>

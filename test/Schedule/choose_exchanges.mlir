@@ -90,7 +90,7 @@ plan.program @mapped mesh @mesh target "cpu" {
 }
 
 // CHECK-LABEL: plan.program @copied
-plan.program @copied mesh @mesh target "emulated" {
+plan.program @copied mesh @mesh target "emulated" on device {
   %a = plan.buffer constant tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 6, 12}, {"x" : 0, 5, 10}]>> <[0, 1]> = dense_resource<w> : tensor<12x10xf32>
   %b = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"x" : 0, 5, 10}]>> <[0, 1]>
   %pieces = plan.view %a : !pieces

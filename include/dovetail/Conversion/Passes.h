@@ -26,10 +26,17 @@ namespace dovetail {
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Conversion/Passes.h.inc"
 
+/// Numbers that decide between ways to compute the same, each with the pass that has it as an option.
+struct LowerGraphCosts {
+  int64_t choiceWork; ///< `dovetail-form-choices`.
+  int64_t packedRows; ///< `dovetail-keep-packed`.
+  bool gathersAhead;  ///< `dovetail-place-gathers`.
+};
+
 /// Adds the passes that make plans of a module's partitioned graphs, in their order. `libraries` and `features` are as
-/// in the options of passes, and `gathersAhead` is that of `dovetail-place-gathers`.
+/// in the options of passes.
 void buildLowerGraphPipeline(mlir::OpPassManager &passes, llvm::ArrayRef<std::string> libraries,
-                             llvm::ArrayRef<std::string> features, bool gathersAhead,
+                             llvm::ArrayRef<std::string> features, const LowerGraphCosts &costs,
                              const DovetailToPlanOptions &program);
 
 /// Registers that as the pipeline `dovetail-lower-graph`.

@@ -327,6 +327,10 @@ def DovetailToPlan : Pass<"dovetail-to-plan", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "Target of the program">,
+    Option<"memory", "memory", "::dovetail::plan::ProgramMemory", "::dovetail::plan::ProgramMemory::Host",
+           "Where the program has its memory",
+           [{::llvm::cl::values(clEnumValN(::dovetail::plan::ProgramMemory::Host, "host", "Ranks are threads"),
+                                clEnumValN(::dovetail::plan::ProgramMemory::Device, "device", "Ranks are devices"))}]>,
     Option<"math", "math", "::dovetail::plan::MathMode", "::dovetail::plan::MathMode::F32",
            "What library calls may do with the factors of products of f32",
            [{::llvm::cl::values(

@@ -14,6 +14,7 @@
 #define DOVETAIL_COST_EXCHANGETIMING_H
 
 #include "dovetail/Cost/Cluster.h"
+#include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,8 +30,8 @@ enum class TransportKind {
   Streams,
 };
 
-/// How ranks of a program for `target` carry out exchanges where the user says nothing else.
-TransportKind getTransportKind(llvm::StringRef target);
+/// How ranks of a program that has its memory there carry out exchanges.
+TransportKind getTransportKind(plan::ProgramMemory memory);
 
 /// What a rank has to do with others over links of one level.
 struct LinkTraffic {

@@ -34,6 +34,18 @@ public:
 
   /// As in `--target`.
   virtual llvm::StringRef getName() const = 0;
+  /// Where its programs have their memory; on devices, they launch steps beside each other.
+  virtual plan::ProgramMemory getMemory() const { return plan::ProgramMemory::Device; }
+  /// Work, in additions, that takes as long as a decision of a run: what takes less is computed in any case. A device
+  /// does 64 MB of f32 in tens of microseconds.
+  virtual int64_t getChoiceWork() const { return int64_t(1) << 24; }
+  /// Rows of products, at most, for which kernels that widen packed weights where they read them take about as long as
+  /// libraries do. On devices it is those whose products wait for memory.
+  virtual int64_t getPackedRows() const { return 4; }
+  /// Whether kernels keep rows in memory that they go over several times.
+  virtual bool keepsRows() const { return false; }
+  /// Whether weights can be stored as its library calls read them, and algorithms be measured, when it is compiled.
+  virtual bool runsHere() const { return false; }
   /// The names of its libraries, which `dovetail/Library/Library.h` describes.
   virtual llvm::ArrayRef<std::string> getLibraries() const { return {}; }
   /// The same with values around convolutions in blocks of channels; none if the target's libraries take none.

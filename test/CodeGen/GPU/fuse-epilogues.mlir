@@ -89,7 +89,7 @@ plan.kernel @relu(%x: tensor<1x60x70xf32>) layouts [<[0, 1, 2], [1, 60, 70]>] ->
 // CHECK-NEXT: plan.launch @widen(
 // PARTS: plan.launch @shared_parts(%{{.*}}) -> (%[[PARTS:.*]]) loops
 // PARTS-NEXT: plan.launch @shared_relu(%[[PARTS]]) -> (%{{.*}}) loops [1, 60, 70, {{[0-9]+}}]
-plan.program @main mesh @mesh target "emulated" {
+plan.program @main mesh @mesh target "emulated" on device {
   %0 = plan.buffer arena tensor<900x100xf32> <[0, 1]>
   %1 = plan.buffer arena tensor<100x600xf32> <[0, 1]>
   %2 = plan.buffer arena tensor<900x600xf32> <[0, 1]>

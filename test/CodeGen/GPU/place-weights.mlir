@@ -71,7 +71,7 @@ plan.kernel @scale(%w: tensor<20x16x3x3xf32>) layouts [<[0, 1, 2, 3], [?, 16, 3,
 // CHECK: plan.buffer constant tensor<20x16x1x1xf32> <[0, 1, 2, 3]>
 // CHECK: plan.buffer constant tensor<16x20x2x2xf32> <[2, 3, 0, 1]> = dense<4.0
 // CHECK: plan.buffer constant tensor<16x20x2x2xf32> <[0, 1, 2, 3]> = dense<5.0
-plan.program @main mesh @mesh target "emulated" {
+plan.program @main mesh @mesh target "emulated" on device {
   %0 = plan.buffer arena tensor<1x16x9x8xf32> <[0, 2, 3, 1]>
   %1 = plan.buffer arena tensor<1x20x7x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 9, 20}, {}, {}]>> <[0, 2, 3, 1]>
   %2 = plan.buffer arena tensor<1x20x9x8xf32> <[0, 2, 3, 1]>

@@ -49,7 +49,7 @@ plan.kernel @large(%a: tensor<1x8192x4000xf32>, %b: tensor<4000x4096xf32>) layou
 
 // CHECK: plan.launch @convolution_parts(%{{.*}}) -> (%[[PARTS:.*]]) loops [32, 512, 7, 7, 512]
 // CHECK-NEXT: plan.launch @convolution(%[[PARTS]]) -> (%{{.*}}) loops [1, 512, 7, 7, 32]
-plan.program @main mesh @mesh target "emulated" {
+plan.program @main mesh @mesh target "emulated" on device {
   %0 = plan.buffer arena tensor<1x512x7x7xf32> <[0, 2, 3, 1]>
   %1 = plan.view %0 : !plan.ref<tensor<1x512x7x7xf32>>
   %2 = plan.buffer arena tensor<512x512x3x3xf32> <[0, 1, 2, 3]>

@@ -14,7 +14,7 @@ plan.kernel @sum(%x: tensor<6x20000xf32>) layouts [<[0, 1], [?, 20000]>] -> [<[0
   plan.yield %0 : tensor<6x1xf32>
 }
 
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %0 = plan.buffer arena tensor<6x20000xf32, #dovetail.sharding<@mesh, [{"y" : (0, 4), (2, 6)}, {}]>> <[0, 1]>
   %1 = plan.buffer arena tensor<6x1xf32, #dovetail.sharding<@mesh, [{"y" : 0, 3, 6}, {}]>> <[0, 1]>
   %x = plan.view %0 : !cut

@@ -81,7 +81,7 @@ plan.kernel @moments(%x: tensor<2x300x100xf32>) layouts [<[0, 1, 2], [2, 300, 10
 // CHECK: %[[PARTS:.*]] = plan.view %[[BUFFER]]
 // CHECK: plan.launch @sum_parts(%[[X:.*]]) -> (%[[PARTS]]) loops [61, 1, 500 by <{"y" : 0, 100, 500}>, 500] {step_name = "total"}
 // CHECK-NEXT: plan.launch @sum(%[[PARTS]]) -> (%{{.*}}) loops [1, 1, 61] {step_name = "total"}
-plan.program @main mesh @mesh target "emulated" {
+plan.program @main mesh @mesh target "emulated" on device {
   %0 = plan.buffer arena tensor<500x500xf16, #dovetail.sharding<@mesh, [{"y" : 0, 100, 500}, {}]>> <[0, 1]>
   %1 = plan.view %0 : !plan.ref<tensor<500x500xf16, #dovetail.sharding<@mesh, [{"y" : 0, 100, 500}, {}]>>>
   %2 = plan.buffer arena tensor<1x1xf16, #dovetail.sharding<@mesh, [{}, {}]>> <[0, 1]>

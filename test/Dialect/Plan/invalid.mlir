@@ -604,7 +604,7 @@ plan.program @main mesh @mesh target "cpu" {
 
 dovetail.mesh @mesh = ["y" = 2]
 !x = !plan.ref<tensor<4x40xf32>>
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %0 = plan.buffer arena tensor<4x40xf32> <[0, 1], block 1 by 8>
   %1 = plan.buffer arena tensor<4x40xf32> <[0, 1]>
   %x = plan.view %0 : !x
@@ -1003,7 +1003,7 @@ plan.program @calls mesh @mesh target "cpu" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
@@ -1015,7 +1015,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
@@ -1027,7 +1027,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
@@ -1039,7 +1039,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
@@ -1051,7 +1051,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %a = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf32>>
@@ -1063,7 +1063,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
   %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
   %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
@@ -1075,7 +1075,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %c = plan.buffer arena tensor<4x8x1xf32> <[0, 1, 2]>
   %d = plan.buffer arena tensor<4x5x2xf32> <[0, 1, 2]>
   %real = plan.view %c : !plan.ref<tensor<4x8x1xf32>>
@@ -1087,7 +1087,7 @@ plan.program @main mesh @mesh target "cuda" {
 // -----
 
 dovetail.mesh @mesh = ["y" = 2]
-plan.program @main mesh @mesh target "cuda" {
+plan.program @main mesh @mesh target "cuda" on device {
   %a = plan.buffer arena tensor<4x8x2xf16> <[0, 1, 2]>
   %b = plan.buffer arena tensor<4x8x2xf32> <[0, 1, 2]>
   %x = plan.view %a : !plan.ref<tensor<4x8x2xf16>>

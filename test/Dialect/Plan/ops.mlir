@@ -133,11 +133,11 @@ func.func private @accesses() attributes {
 }
 
 // The default is not printed.
-// CHECK: plan.program @rounded mesh @mesh target "cuda" math tf32 {
-plan.program @rounded mesh @mesh target "cuda" math tf32 {
+// CHECK: plan.program @rounded mesh @mesh target "cuda" on device math tf32 {
+plan.program @rounded mesh @mesh target "cuda" on device math tf32 {
 }
-// CHECK: plan.program @exact mesh @mesh target "cuda" {
-plan.program @exact mesh @mesh target "cuda" math f32 {
+// CHECK: plan.program @exact mesh @mesh target "cuda" on device {
+plan.program @exact mesh @mesh target "cuda" on device math f32 {
 }
 
 {-#

@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-using namespace dovetail::runtime::cuda;
+using namespace dovetail::runtime::device;
 
 namespace {
 

@@ -418,7 +418,7 @@ static bool haveSameBlocks(Value from, Value to) {
 LogicalResult ReorderOp::verify() {
   // Devices copy, and do not write the zeros after the last element.
   auto program = (*this)->getParentOfType<ProgramOp>();
-  if (program && program.getTarget() != "cpu" && !haveSameBlocks(getSource(), getTarget()) &&
+  if (program && program.getMemory() == ProgramMemory::Device && !haveSameBlocks(getSource(), getTarget()) &&
       getBufferOp(getTarget()).getFormat().isBlocked())
     return emitOpError("copies into blocks, which devices do by kernels");
   if (failed(verifyCopy(*this, getSource(), getTarget())))

@@ -24,6 +24,7 @@ class Plan_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<Plan_Dialect,
 def Plan_BufferKindAttr : Plan_EnumAttr<Plan_BufferKind, "buffer_kind">;
 def Plan_ExchangeKindAttr : Plan_EnumAttr<Plan_ExchangeKind, "exchange_kind">;
 def Plan_ConvolutionAlgorithmAttr : Plan_EnumAttr<Plan_ConvolutionAlgorithm, "convolution_algorithm">;
+def Plan_ProgramMemoryAttr : Plan_EnumAttr<Plan_ProgramMemory, "program_memory">;
 def Plan_MathModeAttr : Plan_EnumAttr<Plan_MathMode, "math_mode">;
 
 def Plan_FormatAttr : Plan_Attr<"Format", "format"> {

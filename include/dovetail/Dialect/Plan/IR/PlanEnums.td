@@ -33,6 +33,10 @@ def Plan_MathMode : Plan_Enum<"MathMode", "What library calls may do with the fa
   I32EnumAttrCase<"F32Strict", 3, "f32-strict">
 ]>;
 
+def Plan_ProgramMemory : Plan_Enum<"ProgramMemory", "Where a program has its memory", [
+  I32EnumAttrCase<"Host", 0, "host">, I32EnumAttrCase<"Device", 1, "device">
+]>;
+
 def Plan_ConvolutionAlgorithm : Plan_Enum<"ConvolutionAlgorithm", "How a convolution is computed", [
   I32EnumAttrCase<"Library", 0, "library">, I32EnumAttrCase<"Winograd", 1, "winograd">,
   I32EnumAttrCase<"Gathered", 2, "gathered">

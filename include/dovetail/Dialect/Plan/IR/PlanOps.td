@@ -159,15 +159,17 @@ def Plan_ProgramOp : Plan_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock,
   let summary = "Everything that a rank executes, for all ranks at once";
   let description = [{
     Buffers, values, inputs and outputs, then steps in the order in which they run. At most one `plan.prologue`, before
-    the steps. `math` says what library calls may do with the factors of products of f32: nothing (`f32`), or round them
+    the steps. `on` says where it has its memory: on the `host`, where constants are read as they are mapped and ranks are
+    threads, or on a `device`, to which all is copied and which has streams of steps. `math` says what library calls may do with the factors of products of f32: nothing (`f32`), or round them
     (`tf32`, `bf16`).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$mesh, StrAttr:$target,
+                       DefaultValuedAttr<Plan_ProgramMemoryAttr, "ProgramMemory::Host">:$memory,
                        DefaultValuedAttr<Plan_MathModeAttr, "MathMode::F32">:$math,
                        DefaultValuedAttr<StrAttr, "\"\"">:$model);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `mesh` $mesh `target` $target (`math` $math^)? (`model` $model^)? attr-dict-with-keyword $body
+    $sym_name `mesh` $mesh `target` $target (`on` $memory^)? (`math` $math^)? (`model` $model^)? attr-dict-with-keyword $body
   }];
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
