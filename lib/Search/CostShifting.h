@@ -40,8 +40,6 @@ public:
   const std::vector<unsigned> &getBest() const { return best; }
   /// Of each node those that are left, ascending.
   const std::vector<std::vector<unsigned>> &getLeft() const { return left; }
-  /// What is exceeded at least where this option of `node` is chosen.
-  double getExcess(unsigned node, unsigned option) const { return excess[node][option]; }
   /// The same graph, with costs as they are now: what choices cost beyond the bound. Options that went cost what they
   /// did, and are not to be asked for.
   ChoiceGraph getShifted() const;

@@ -74,7 +74,3 @@ std::vector<Interval> dovetail::layout::piecesFromCuts(std::span<const int64_t> 
     pieces.push_back({cuts[i], cuts[i + 1]});
   return pieces;
 }
-
-bool dovetail::layout::isValidCuts(std::span<const int64_t> cuts, int64_t extent) {
-  return !cuts.empty() && cuts.front() == 0 && cuts.back() == extent && std::is_sorted(cuts.begin(), cuts.end());
-}

@@ -45,11 +45,6 @@ DimMap DimMap::window(int64_t kernel, int64_t stride, int64_t dilation, int64_t 
   return affine(stride, 1, -padLo, -padLo + (kernel - 1) * dilation);
 }
 
-DimMap DimMap::transposedWindow(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo) {
-  // The first index is rounded up: ceil(x / s) = floor((x + s - 1) / s).
-  return affine(1, stride, padLo - (kernel - 1) * dilation + stride - 1, padLo);
-}
-
 DimMap DimMap::table(std::vector<int64_t> lo, std::vector<int64_t> last) {
   assert(lo.size() == last.size() && "one first and one last index each");
   auto entries = std::make_shared<Table>();

@@ -291,16 +291,6 @@ std::vector<Transfer> dovetail::layout::planReceives(const Mesh &mesh, std::span
   return ExchangePlanner(mesh, shape, from, to).receives(rank);
 }
 
-std::vector<Transfer> dovetail::layout::planSends(const Mesh &mesh, std::span<const int64_t> shape,
-                                                  const Sharding &from, const Sharding &to, int rank) {
-  return ExchangePlanner(mesh, shape, from, to).sends(rank);
-}
-
-std::vector<Box> dovetail::layout::planLocal(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
-                                             const Sharding &to, int rank) {
-  return ExchangePlanner(mesh, shape, from, to).local(rank);
-}
-
 int64_t dovetail::layout::receiveVolume(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                         const Sharding &to, int rank) {
   int64_t volume = 0;

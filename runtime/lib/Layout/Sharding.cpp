@@ -214,20 +214,6 @@ bool Sharding::contains(const Mesh &mesh, std::span<const int64_t> shape, const 
   return true;
 }
 
-std::vector<int> Sharding::replicaAxes(const Mesh &mesh) const {
-  std::vector<bool> used(mesh.numAxes());
-  for (const DimSharding &dim : dims)
-    for (int axis : dim.axes)
-      used[axis] = true;
-  for (int axis : partialAxes)
-    used[axis] = true;
-  std::vector<int> axes;
-  for (int axis = 0; axis < mesh.numAxes(); ++axis)
-    if (!used[axis])
-      axes.push_back(axis);
-  return axes;
-}
-
 bool Sharding::verify(const Mesh &mesh, std::span<const int64_t> shape, std::string *why) const {
   auto fail = [&](std::string reason) {
     if (why)

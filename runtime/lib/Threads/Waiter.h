@@ -45,8 +45,6 @@ public:
     if (sleeping.load() != 0)
       wake();
   }
-  /// Whether the thread sleeps, or is about to. A guess by the time that it is known.
-  bool isAsleep() const { return sleeping.load(std::memory_order_relaxed) != 0; }
 
 private:
   void wake();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Layout/Cuts.h"
+#include "Helpers.h"
 
 #include "Random.h"
 

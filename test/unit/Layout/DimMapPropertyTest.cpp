@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Helpers.h"
 #include "dovetail/Layout/Arith.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Layout/DimMap.h"
@@ -34,8 +35,7 @@ Interval randomLoop(Random &random) {
 DimMap randomForwardMap(Random &random) {
   switch (random.below(5)) {
   case 0:
-    return DimMap::transposedWindow(random.between(1, 6), random.between(1, 4), random.between(1, 3),
-                                    random.between(0, 4));
+    return transposedWindow(random.between(1, 6), random.between(1, 4), random.between(1, 3), random.between(0, 4));
   case 1:
     return DimMap::merge(random.between(1, 6));
   case 2:
@@ -94,7 +94,7 @@ TEST(DimMapPropertyTest, TransposedWindowsNeedWhatReachesThem) {
       }
       sources.insert(sources.end(), between.begin(), between.end());
     }
-    DimMap map = DimMap::transposedWindow(kernel, stride, dilation, pad);
+    DimMap map = transposedWindow(kernel, stride, dilation, pad);
     EXPECT_EQ(map.need(loop), hullOf(sources)) << map << " on " << loop;
     // Nothing that contributes is left out.
     for (int64_t o = loop.lo; o < loop.hi; ++o)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Layout/DimMap.h"
+#include "Helpers.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,14 +40,14 @@ TEST(DimMapTest, WindowInThePaddingNeedsNothingOfTheOperand) {
 
 TEST(DimMapTest, TransposedWindow) {
   // Kernel 2, stride 2: o reads floor(o / 2).
-  EXPECT_EQ(DimMap::transposedWindow(2, 2, 1, 0).need({3, 7}), (Interval{1, 4}));
+  EXPECT_EQ(transposedWindow(2, 2, 1, 0).need({3, 7}), (Interval{1, 4}));
   // Kernel 4, stride 2, pad 1: o reads two of them.
-  EXPECT_EQ(DimMap::transposedWindow(4, 2, 1, 1).need({3, 4}), (Interval{1, 3}));
+  EXPECT_EQ(transposedWindow(4, 2, 1, 1).need({3, 4}), (Interval{1, 3}));
 }
 
 TEST(DimMapTest, TransposedWindowSmallerThanItsStrideLeavesGaps) {
   // Kernel 1, stride 3: only multiples of 3 read anything.
-  DimMap map = DimMap::transposedWindow(1, 3, 1, 0);
+  DimMap map = transposedWindow(1, 3, 1, 0);
   EXPECT_EQ(map.need({3, 4}), (Interval{1, 2}));
   EXPECT_TRUE(map.need({4, 6}).empty());
   EXPECT_EQ(map.need({4, 9}), (Interval{2, 3}));
@@ -117,8 +118,8 @@ TEST(DimMapTest, SlicedAwayShardsBecomeEmpty) {
 }
 
 TEST(DimMapTest, TransposedConvolutionScalesCuts) {
-  EXPECT_THAT(DimMap::transposedWindow(2, 2, 1, 0).follow(Cuts{0, 3, 7, 9}, 18), Optional(ElementsAre(0, 6, 14, 18)));
-  EXPECT_THAT(DimMap::transposedWindow(4, 2, 1, 1).follow(Cuts{0, 3, 7, 9}, 18), Optional(ElementsAre(0, 6, 14, 18)));
+  EXPECT_THAT(transposedWindow(2, 2, 1, 0).follow(Cuts{0, 3, 7, 9}, 18), Optional(ElementsAre(0, 6, 14, 18)));
+  EXPECT_THAT(transposedWindow(4, 2, 1, 1).follow(Cuts{0, 3, 7, 9}, 18), Optional(ElementsAre(0, 6, 14, 18)));
 }
 
 TEST(DimMapTest, GroupsFollowAtTheirBorders) {
@@ -165,12 +166,12 @@ TEST(DimMapTest, AlignedCutsGoForthAndBack) {
     EXPECT_THAT(map.follow(Cuts{0, 6, 10, 32}, 16), Optional(ElementsAre(0, 3, 5, 16)));
     EXPECT_THAT(map.followBack(Cuts{0, 3, 5, 16}, 32), Optional(ElementsAre(0, 6, 10, 32)));
   }
-  for (const DimMap &map : {DimMap::transposedWindow(2, 2, 1, 0), DimMap::merge(2)})
+  for (const DimMap &map : {transposedWindow(2, 2, 1, 0), DimMap::merge(2)})
     EXPECT_THAT(map.followBack(Cuts{0, 6, 10, 32}, 16), Optional(ElementsAre(0, 3, 5, 16)));
 }
 
 TEST(DimMapTest, OddCutsOfATransposedConvolutionRoundDown) {
-  EXPECT_THAT(DimMap::transposedWindow(2, 2, 1, 0).followBack(Cuts{0, 7, 18}, 9), Optional(ElementsAre(0, 3, 9)));
+  EXPECT_THAT(transposedWindow(2, 2, 1, 0).followBack(Cuts{0, 7, 18}, 9), Optional(ElementsAre(0, 3, 9)));
 }
 
 TEST(DimMapTest, EndsStayEnds) {
@@ -199,7 +200,7 @@ TEST(DimMapTest, Prints) {
   EXPECT_EQ(DimMap::window(3, 2, 1, 1).str(), "2*i - 1 ... 2*i + 1");
   EXPECT_EQ(DimMap::merge(4).str(), "i / 4");
   EXPECT_EQ(DimMap::slice(9, -1).str(), "-i + 9");
-  EXPECT_EQ(DimMap::transposedWindow(4, 2, 1, 1).str(), "(i - 1) / 2 ... (i + 1) / 2");
+  EXPECT_EQ(transposedWindow(4, 2, 1, 1).str(), "(i - 1) / 2 ... (i + 1) / 2");
   EXPECT_EQ(DimMap::whole().str(), "whole");
   EXPECT_EQ(DimMap::broadcastPoint().str(), "point");
   EXPECT_EQ(DimMap::table({0}, {0}).str(), "table of 1");

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Helpers.h"
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/Layout/HaloMessages.h"
@@ -111,7 +112,7 @@ Case randomCase(Random &random, int mostRanks = 20, int mostSize = 5, int mostEx
     result.to = randomSharding(random, result.mesh, result.shape, false);
   }
   // Some of the partial axes may stay partial, where `to` does not use them.
-  std::vector<int> unused = result.to.replicaAxes(result.mesh);
+  std::vector<int> unused = replicaAxes(result.to, result.mesh);
   result.to.partialAxes.clear();
   for (int axis : result.from.partialAxes)
     if (std::find(unused.begin(), unused.end(), axis) != unused.end() && random.chance(40))

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Layout/Exchange.h"
+#include "Helpers.h"
 
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Layout/DimMap.h"
@@ -48,8 +49,8 @@ struct Halo {
     EXPECT_TRUE(verifyExchange(mesh, shape, from, to));
   }
   std::vector<Transfer> receives(int rank) const { return planReceives(mesh, shape, from, to, rank); }
-  std::vector<Transfer> sends(int rank) const { return planSends(mesh, shape, from, to, rank); }
-  std::vector<Box> local(int rank) const { return planLocal(mesh, shape, from, to, rank); }
+  std::vector<Transfer> sends(int rank) const { return ExchangePlanner(mesh, shape, from, to).sends(rank); }
+  std::vector<Box> local(int rank) const { return ExchangePlanner(mesh, shape, from, to).local(rank); }
 };
 
 Transfer rows(int source, int dest, int64_t lo, int64_t hi) { return {source, dest, Box{{lo, hi}}}; }
@@ -137,7 +138,7 @@ TEST(ExchangeTest, AllGather) {
   Sharding from = line(Cuts{0, 2, 2, 5}), to = Sharding::replicated(1);
   EXPECT_EQ(classify(mesh, Shape{5}, from, to), ExchangeClass::AllGather);
   EXPECT_THAT(planReceives(mesh, Shape{5}, from, to, 1), ElementsAre(rows(0, 1, 0, 2), rows(2, 1, 2, 5)));
-  EXPECT_THAT(planSends(mesh, Shape{5}, from, to, 2), ElementsAre(rows(2, 0, 2, 5), rows(2, 1, 2, 5)));
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{5}, from, to).sends(2), ElementsAre(rows(2, 0, 2, 5), rows(2, 1, 2, 5)));
 }
 
 TEST(ExchangeTest, SliceSendsNothing) {
@@ -146,10 +147,10 @@ TEST(ExchangeTest, SliceSendsNothing) {
   EXPECT_EQ(classify(mesh, Shape{5}, from, to), ExchangeClass::Slice);
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_THAT(planReceives(mesh, Shape{5}, from, to, rank), IsEmpty());
-    EXPECT_THAT(planSends(mesh, Shape{5}, from, to, rank), IsEmpty());
+    EXPECT_THAT(ExchangePlanner(mesh, Shape{5}, from, to).sends(rank), IsEmpty());
   }
-  EXPECT_THAT(planLocal(mesh, Shape{5}, from, to, 2), ElementsAre(Box{{2, 5}}));
-  EXPECT_THAT(planLocal(mesh, Shape{5}, from, to, 1), IsEmpty());
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{5}, from, to).local(2), ElementsAre(Box{{2, 5}}));
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{5}, from, to).local(1), IsEmpty());
 }
 
 TEST(ExchangeTest, AllToAll) {
@@ -168,7 +169,7 @@ TEST(ExchangeTest, ReversedWindows) {
   Sharding from = line(Cuts{0, 2, 4, 6}), to = needs(DimMap::slice(5, -1), {0, 2, 4, 6}, 6);
   EXPECT_THAT(planReceives(mesh, Shape{6}, from, to, 0), ElementsAre(rows(2, 0, 4, 6)));
   EXPECT_THAT(planReceives(mesh, Shape{6}, from, to, 1), IsEmpty());
-  EXPECT_THAT(planSends(mesh, Shape{6}, from, to, 0), ElementsAre(rows(0, 2, 0, 2)));
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{6}, from, to).sends(0), ElementsAre(rows(0, 2, 0, 2)));
   EXPECT_EQ(classify(mesh, Shape{6}, from, to), ExchangeClass::General);
 }
 
@@ -186,14 +187,14 @@ TEST(ExchangeTest, ReplicasReadTheirOwn) {
   Sharding from = line(Cuts{0, 2, 4}), to = Sharding::replicated(1);
   // Rank 4 is at y = 1, x = 1; its peer on "y" is rank 1.
   EXPECT_THAT(planReceives(mesh, Shape{4}, from, to, 4), ElementsAre(rows(1, 4, 0, 2)));
-  EXPECT_THAT(planSends(mesh, Shape{4}, from, to, 4), ElementsAre(rows(4, 1, 2, 4)));
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{4}, from, to).sends(4), ElementsAre(rows(4, 1, 2, 4)));
 }
 
 TEST(ExchangeTest, ScalarsAndEmptyTensors) {
   Mesh mesh({{"y", 2}});
   Sharding scalar = Sharding::replicated(0);
   EXPECT_THAT(planReceives(mesh, {}, scalar, scalar, 1), IsEmpty());
-  EXPECT_THAT(planLocal(mesh, {}, scalar, scalar, 1), ElementsAre(Box()));
+  EXPECT_THAT(ExchangePlanner(mesh, {}, scalar, scalar).local(1), ElementsAre(Box()));
   Sharding from = line(Cuts{0, 0, 0}), to = Sharding::replicated(1);
   EXPECT_TRUE(verifyExchange(mesh, Shape{0}, from, to));
   EXPECT_THAT(planReceives(mesh, Shape{0}, from, to, 1), IsEmpty());
@@ -211,7 +212,7 @@ TEST(ExchangeTest, AllReduceReceivesAllOtherContributions) {
   from.partialKind = ReductionKind::Sum;
   EXPECT_EQ(classify(mesh, Shape{4}, from, to), ExchangeClass::AllReduce);
   EXPECT_THAT(planReceives(mesh, Shape{4}, from, to, 1), ElementsAre(rows(0, 1, 0, 4), rows(2, 1, 0, 4)));
-  EXPECT_THAT(planLocal(mesh, Shape{4}, from, to, 1), ElementsAre(Box{{0, 4}}));
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{4}, from, to).local(1), ElementsAre(Box{{0, 4}}));
   EXPECT_THAT(ExchangePlanner(mesh, Shape{4}, from, to).getReducedAxes(), ElementsAre(0));
   EXPECT_EQ(lowerBound(mesh, Shape{4}, from, to, 1), 8);
 }
@@ -223,7 +224,7 @@ TEST(ExchangeTest, ReduceScatter) {
   from.partialKind = ReductionKind::Sum;
   EXPECT_EQ(classify(mesh, Shape{5}, from, to), ExchangeClass::ReduceScatter);
   EXPECT_THAT(planReceives(mesh, Shape{5}, from, to, 2), ElementsAre(rows(0, 2, 2, 5), rows(1, 2, 2, 5)));
-  EXPECT_THAT(planSends(mesh, Shape{5}, from, to, 2), ElementsAre(rows(2, 0, 0, 1), rows(2, 1, 1, 2)));
+  EXPECT_THAT(ExchangePlanner(mesh, Shape{5}, from, to).sends(2), ElementsAre(rows(2, 0, 0, 1), rows(2, 1, 1, 2)));
 }
 
 TEST(ExchangeTest, PartialValuesStayApartWhereTheyStayPartial) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Layout/IndexExpr.h"
+#include "Helpers.h"
 
 #include "Random.h"
 #include "dovetail/Layout/Arith.h"
@@ -228,7 +229,7 @@ TEST(AccessDimProperty, WindowsGroupsAndTransposedWindowsAreTheirMaps) {
     EXPECT_EQ(AccessDim(d0 * stride + d1 * dilation - pad).getMap(0, loops),
               DimMap::window(kernel, stride, dilation, pad));
     EXPECT_EQ(AccessDim(d0 + pad - d1 * dilation, stride).getMap(0, loops),
-              DimMap::transposedWindow(kernel, stride, dilation, pad));
+              transposedWindow(kernel, stride, dilation, pad));
     // Channels of the group of channel d0, `stride` of which make a group.
     DimMap group = AccessDim(d0.floorDiv(stride) * kernel + d1).getMap(0, loops);
     if (stride == 1)

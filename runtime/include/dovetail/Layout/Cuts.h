@@ -38,9 +38,6 @@ std::vector<int64_t> cutsFromSizes(std::span<const int64_t> sizes);
 /// The pieces between consecutive cuts. An empty piece keeps its position.
 std::vector<Interval> piecesFromCuts(std::span<const int64_t> cuts);
 
-/// Whether `cuts` starts at 0, ends at `extent` and never decreases.
-bool isValidCuts(std::span<const int64_t> cuts, int64_t extent);
-
 } // namespace dovetail::layout
 
 #endif // DOVETAIL_LAYOUT_CUTS_H

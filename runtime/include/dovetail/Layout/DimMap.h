@@ -43,10 +43,6 @@ public:
   /// A sliding window: i needs `i*stride - padLo + k*dilation`, k < kernel. All
   /// but `padLo` must be positive.
   static DimMap window(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo);
-  /// The adjoint of a window: o needs each i with
-  /// `o = i*stride - padLo + k*dilation` for a k < kernel (the hull of those).
-  /// All but `padLo` must be positive.
-  static DimMap transposedWindow(int64_t kernel, int64_t stride, int64_t dilation, int64_t padLo);
   /// i needs `i + offset`.
   static DimMap shift(int64_t offset) { return affine(1, 1, offset, offset); }
   /// i needs `start + i*step`; `step` may be negative.

@@ -108,10 +108,6 @@ private:
 /// `ExchangePlanner` for a single call.
 std::vector<Transfer> planReceives(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
                                    const Sharding &to, int rank);
-std::vector<Transfer> planSends(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from,
-                                const Sharding &to, int rank);
-std::vector<Box> planLocal(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-                           int rank);
 
 /// Whether a tensor can go from `from` to `to`: both are shardings of it, every
 /// needed element is held somewhere, and `to` is partial only where `from` is,

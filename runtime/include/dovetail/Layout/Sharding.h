@@ -98,8 +98,6 @@ struct Sharding {
   /// Whether the box of each rank contains that of `inner`, another sharding of a tensor of `shape`. Costs O(ranks)
   /// only where some pieces lie outside, and it depends on other dimensions whether ranks with them hold anything.
   bool contains(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &inner) const;
-  /// Axes, ascending, along which the value is replicated.
-  std::vector<int> replicaAxes(const Mesh &mesh) const;
   /// Whether this is a sharding of a tensor of `shape` over `mesh`: one entry
   /// for each dimension, axes in the mesh and used once in all, as many pieces
   /// as coordinates, pieces inside of the tensor and with ends in order. If
