@@ -476,7 +476,7 @@ LogicalResult PlanBuilder::addStep(artifact::StepT &step, Operation *op) {
         step.action.Set(std::move(call));
         return success();
       })
-      .Case([&](plan::ChooseOp choose) {
+      .Case([&](plan::IfOp choose) {
         artifact::ChooseStepT call;
         call.condition = tensorOf(choose.getCondition());
         call.when = !choose.getNegated();

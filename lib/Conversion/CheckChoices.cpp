@@ -84,7 +84,7 @@ LogicalResult ChoiceCheck::checkKernel(plan::GroupOp group) {
   };
   for (Operation &op : *group.getBlock()) {
     Cases all;
-    auto choose = dyn_cast<ChooseOp>(op);
+    auto choose = dyn_cast<IfOp>(op);
     for (OpOperand &operand : op.getOpOperands()) {
       Cases own = missing.lookup(operand.get());
       if (choose && operand.getOperandNumber() > 0)

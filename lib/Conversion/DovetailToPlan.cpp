@@ -363,11 +363,10 @@ LogicalResult PlanEmitter::run() {
     } else if (auto end = dyn_cast<plan::EndLoopOp>(op)) {
       emitEnd(end);
     } else if (auto choice = dyn_cast<plan::BeginChoiceOp>(op)) {
-      plan::ChooseOp::create(steps, op.getLoc(), getView(choice.getCondition()), choice.getNegatedAttr(),
-                             getStepName(&op));
+      plan::IfOp::create(steps, op.getLoc(), getView(choice.getCondition()), choice.getNegatedAttr(), getStepName(&op));
     } else if (isa<plan::EndChoiceOp>(op)) {
       // All that is needed may have become part of other kernels, or of the prologue.
-      auto begin = dyn_cast<plan::ChooseOp>(steps.getInsertionBlock()->back());
+      auto begin = dyn_cast<plan::IfOp>(steps.getInsertionBlock()->back());
       if (begin)
         begin.erase();
       else
@@ -393,7 +392,7 @@ void DovetailToPlan::runOnOperation() {
   FailureOr<MeshOp> mesh = requireModuleMesh(module);
   if (failed(mesh))
     return signalPassFailure();
-  auto functions = llvm::to_vector(getDefinitions(module));
+  auto functions = llvm::to_vector(getGraphs(module));
   for (func::FuncOp function : functions) {
     OpBuilder builder(function);
     StringAttr model = module->getAttrOfType<StringAttr>("dovetail.model");

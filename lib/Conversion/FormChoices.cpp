@@ -31,7 +31,7 @@ namespace {
 /// One choice: operations that choose between two sides, by one condition.
 class ChoiceFormer {
 public:
-  ChoiceFormer(Block &block, ArrayRef<ChooseOp> chooses, int64_t leastWork)
+  ChoiceFormer(Block &block, ArrayRef<IfOp> chooses, int64_t leastWork)
       : block(block), chooses(chooses), leastWork(leastWork), loops(findLoops(block)) {}
 
   void run();
@@ -46,7 +46,7 @@ private:
   DenseSet<Operation *> findReaders(Operation *first, Operation *last) const;
 
   Block &block;
-  ArrayRef<ChooseOp> chooses;
+  ArrayRef<IfOp> chooses;
   int64_t leastWork;
   DenseMap<Operation *, Operation *> loops;
   DenseSet<Operation *> sides[2]; ///< Where the condition holds, and where it does not.
@@ -59,8 +59,8 @@ struct FormChoices : dovetail::impl::FormChoicesBase<FormChoices> {
     if (getOperation().isDeclaration())
       return;
     Block &block = getOperation().getBody().front();
-    llvm::MapVector<uint64_t, SmallVector<ChooseOp>> choices;
-    for (auto choose : block.getOps<ChooseOp>())
+    llvm::MapVector<uint64_t, SmallVector<IfOp>> choices;
+    for (auto choose : block.getOps<IfOp>())
       choices[choose.getChoice()].push_back(choose);
     // What a choice is inside of comes later.
     for (auto &[number, chooses] : llvm::reverse(choices))
@@ -73,8 +73,8 @@ struct FormChoices : dovetail::impl::FormChoicesBase<FormChoices> {
 void ChoiceFormer::findSides() {
   Operation *last = chooses.back(), *loop = loops.lookup(last);
   for (Operation *op = last->getPrevNode(); op; op = op->getPrevNode()) {
-    if (loops.lookup(op) != loop || !isa<DefinitionOpInterface, ReshardOp>(op) || isa<CarryOp, NextOp, LeaveOp>(op) ||
-        op->use_empty())
+    if (loops.lookup(op) != loop || !isa<DefinitionOpInterface, ReshardOp>(op) ||
+        isa<IterArgOp, YieldOp, LoopResultOp>(op) || op->use_empty())
       continue;
     for (unsigned side : {0u, 1u})
       if (llvm::all_of(op->getUses(), [&](OpOperand &use) {
@@ -125,10 +125,10 @@ DenseSet<Operation *> ChoiceFormer::findReaders(Operation *first, Operation *las
 }
 
 void ChoiceFormer::run() {
-  ChooseOp any = chooses.front();
+  IfOp any = chooses.front();
   Value condition = any.getCondition();
   Operation *loop = loops.lookup(any);
-  for (ChooseOp choose : chooses)
+  for (IfOp choose : chooses)
     if (choose.getCondition() != condition || loops.lookup(choose) != loop)
       return;
   findSides();

@@ -29,11 +29,11 @@ namespace {
 
 /// What a loop carries, by number.
 struct CarriedLoop {
-  llvm::MapVector<uint64_t, CarryOp> carries;
-  DenseMap<uint64_t, NextOp> nexts;
-  DenseMap<uint64_t, LeaveOp> leaves;
+  llvm::MapVector<uint64_t, IterArgOp> carries;
+  DenseMap<uint64_t, YieldOp> nexts;
+  DenseMap<uint64_t, LoopResultOp> leaves;
 
-  CarryOp getCondition() const { return carries.lookup(0); }
+  IterArgOp getCondition() const { return carries.lookup(0); }
 };
 
 /// Forms the loops of a block.
@@ -78,11 +78,11 @@ LogicalResult LoopFormer::collect() {
   };
   for (Operation &op : block) {
     LogicalResult result = success();
-    if (auto carry = dyn_cast<CarryOp>(op))
+    if (auto carry = dyn_cast<IterArgOp>(op))
       result = add(loops[carry.getLoop()].carries, carry);
-    else if (auto next = dyn_cast<NextOp>(op))
+    else if (auto next = dyn_cast<YieldOp>(op))
       result = add(loops[next.getLoop()].nexts, next);
-    else if (auto leave = dyn_cast<LeaveOp>(op))
+    else if (auto leave = dyn_cast<LoopResultOp>(op))
       result = add(loops[leave.getLoop()].leaves, leave);
     if (failed(result))
       return failure();
@@ -95,8 +95,8 @@ LogicalResult LoopFormer::collect() {
 
 LogicalResult LoopFormer::verify(CarriedLoop &loop) {
   for (auto &[slot, entry] : loop.carries) {
-    CarryOp carry = entry;
-    NextOp next = loop.nexts.lookup(slot);
+    IterArgOp carry = entry;
+    YieldOp next = loop.nexts.lookup(slot);
     if (!next)
       return carry.emitOpError("has no next value");
     auto requireAlike = [&](Operation *op) -> LogicalResult {
@@ -108,7 +108,7 @@ LogicalResult LoopFormer::verify(CarriedLoop &loop) {
     };
     if (failed(requireAlike(next)))
       return failure();
-    if (LeaveOp leave = loop.leaves.lookup(slot); leave && failed(requireAlike(leave)))
+    if (LoopResultOp leave = loop.leaves.lookup(slot); leave && failed(requireAlike(leave)))
       return failure();
   }
   auto requireCarried = [&](auto op) -> LogicalResult {
@@ -139,7 +139,7 @@ LogicalResult LoopFormer::eraseUnused() {
       if (isOpTriviallyDead(&op))
         erase(&op);
     for (auto &[number, loop] : loops) {
-      for (auto [slot, leave] : SmallVector<std::pair<uint64_t, LeaveOp>>(loop.leaves.begin(), loop.leaves.end()))
+      for (auto [slot, leave] : SmallVector<std::pair<uint64_t, LoopResultOp>>(loop.leaves.begin(), loop.leaves.end()))
         if (leave.use_empty()) {
           loop.leaves.erase(slot);
           erase(leave);
@@ -150,7 +150,7 @@ LogicalResult LoopFormer::eraseUnused() {
         erase(next);
       loop.nexts.clear();
       loop.carries.remove_if([&](const auto &entry) {
-        CarryOp carry = entry.second;
+        IterArgOp carry = entry.second;
         if (!carry.use_empty())
           return false;
         erase(carry);
@@ -169,8 +169,8 @@ DenseSet<Operation *> LoopFormer::getInside(ArrayRef<Operation *> carries, uint6
   llvm::SetVector<Operation *> found(carries.begin(), carries.end());
   for (size_t i = 0; i < found.size(); ++i) {
     Operation *op = found[i];
-    auto carry = dyn_cast<CarryOp>(op);
-    auto next = dyn_cast<NextOp>(op);
+    auto carry = dyn_cast<IterArgOp>(op);
+    auto next = dyn_cast<YieldOp>(op);
     if (std::optional<uint64_t> other = carry  ? std::optional(carry.getLoop())
                                         : next ? std::optional(next.getLoop())
                                                : std::nullopt;
@@ -182,7 +182,7 @@ DenseSet<Operation *> LoopFormer::getInside(ArrayRef<Operation *> carries, uint6
       for (Value inner : end.getCarried())
         found.insert(inner.getDefiningOp());
     for (Operation *user : op->getUsers())
-      if (auto leave = dyn_cast<LeaveOp>(user); !leave || leave.getLoop() != number)
+      if (auto leave = dyn_cast<LoopResultOp>(user); !leave || leave.getLoop() != number)
         found.insert(user);
   }
   return DenseSet<Operation *>(found.begin(), found.end());
@@ -240,7 +240,7 @@ LogicalResult LoopFormer::form(CarriedLoop &loop) {
     nextOp->setOperand(0, value);
     Operation *producer = value.getDefiningOp();
     if (value.getType() != nextOp.getType() || !inside.contains(producer) || !isa<DefinitionOpInterface>(producer) ||
-        isa<CarryOp>(producer))
+        isa<IterArgOp>(producer))
       continue;
     end->replaceUsesOfWith(nextOp.getResult(), value);
     if (nextOp.use_empty())

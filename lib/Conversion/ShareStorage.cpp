@@ -282,7 +282,7 @@ void ShareStorage::runOnOperation() {
   if (failed(callable))
     return signalPassFailure();
   layout::Mesh ranks = mesh->getMesh();
-  for (func::FuncOp function : getDefinitions(module))
+  for (func::FuncOp function : getGraphs(module))
     if (failed(StorageSharer(function, ranks, kernelsInPlace, *callable).run()))
       return signalPassFailure();
 }

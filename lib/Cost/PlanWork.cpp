@@ -253,7 +253,7 @@ FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
             step.traffic = traffic.get(call);
             return success();
           })
-          .Case<plan::WaitOp, plan::RepeatOp, plan::ChooseOp, plan::EndOp>([&](auto) {
+          .Case<plan::WaitOp, plan::RepeatOp, plan::IfOp, plan::EndOp>([&](auto) {
             step.kind = PlanStep::Kind::Wait;
             return success();
           })

@@ -229,7 +229,7 @@ static DictionaryAttr getDepartures(func::FuncOp function) {
 
 /// Has functions that do not follow all say what that gains.
 static void setGain(ModuleOp module, const std::string &gain) {
-  for (auto function : getDefinitions(module))
+  for (auto function : getGraphs(module))
     if (DictionaryAttr departures = getDepartures(function)) {
       NamedAttrList entries(departures);
       entries.set("gain", StringAttr::get(module.getContext(), gain));
@@ -247,10 +247,10 @@ LogicalResult Compilation::propagate(std::vector<PassTime> &passTimes) {
     return runPasses(Phase::Propagate, options, passTimes);
   };
   LogicalResult result = run();
-  if (succeeded(result) && before && llvm::any_of(getDefinitions(*module), getDepartures))
+  if (succeeded(result) && before && llvm::any_of(getGraphs(*module), getDepartures))
     compareDepartures(std::move(before), said, passTimes);
   diagnostics.print(said, getPhaseExitCode(Phase::Propagate));
-  for (auto function : getDefinitions(*module))
+  for (auto function : getGraphs(*module))
     if (auto departures = dyn_cast_or_null<DictionaryAttr>(function->removeAttr(kDeparturesAttrName))) {
       emitDepartures(departures);
       llvm::append_range(unalignedSizes, departures.getAs<ArrayAttr>("unaligned").getAsRange<DictionaryAttr>());

@@ -20,7 +20,7 @@ using namespace dovetail;
 
 Expected dovetail::getExpected(mlir::ModuleOp module) {
   Expected expected;
-  for (auto function : getDefinitions(module)) {
+  for (auto function : getGraphs(module)) {
     auto said = function->getAttrOfType<mlir::DictionaryAttr>(kExpectationAttrName);
     if (!said)
       continue;

@@ -51,7 +51,7 @@ public:
   LogicalResult parseSizes(StringRef text);
   LogicalResult parseDim(StringRef text);
   LogicalResult parseBound(StringRef text);
-  LogicalResult parseWhere(StringRef option, const std::optional<std::string> &text, Where &where);
+  LogicalResult parseWhen(StringRef option, const std::optional<std::string> &text, When &when);
   LogicalResult parseShape(StringRef text);
   LogicalResult parseArchs(StringRef text);
   LogicalResult parseMath(StringRef text);
@@ -310,17 +310,17 @@ LogicalResult OptionParser::parseMath(StringRef text) {
   return llvm::success();
 }
 
-LogicalResult OptionParser::parseWhere(StringRef option, const std::optional<std::string> &text, Where &where) {
+LogicalResult OptionParser::parseWhen(StringRef option, const std::optional<std::string> &text, When &when) {
   if (!text)
     return llvm::success();
-  auto found = llvm::StringSwitch<std::optional<Where>>(*text)
-                   .Case("gain", Where::Gain)
-                   .Case("never", Where::Never)
-                   .Case("always", Where::Always)
+  auto found = llvm::StringSwitch<std::optional<When>>(*text)
+                   .Case("gain", When::Gain)
+                   .Case("never", When::Never)
+                   .Case("always", When::Always)
                    .Default(std::nullopt);
   if (!found)
     return usage("'" + option + " " + *text + "': expected 'gain', 'never' or 'always'");
-  where = *found;
+  when = *found;
   return llvm::success();
 }
 
@@ -369,8 +369,8 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.shardingsSeed = arguments.shardingsSeed;
   options.spareCallMemory = arguments.spareCallMemory;
   options.following = arguments.following;
-  if (failed(parseWhere("--halos", arguments.halos, options.halos)) ||
-      failed(parseWhere("--split-launches", arguments.splitLaunches, options.splitLaunches)))
+  if (failed(parseWhen("--halos", arguments.halos, options.halos)) ||
+      failed(parseWhen("--split-launches", arguments.splitLaunches, options.splitLaunches)))
     return llvm::failure();
   if (arguments.objective) {
     std::optional<Objective> objective = parseObjective(*arguments.objective);

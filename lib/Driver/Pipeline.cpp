@@ -138,9 +138,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
     passes.addPass(createHoistReshards({options.objective, /*cluster=*/"", transport}, getCluster(options)));
-    if (options.halos != Where::Never)
+    if (options.halos != When::Never)
       passes.addPass(createWidenHalos(
-          {options.objective, /*cluster=*/"", transport, options.halos == Where::Always, options.shardingsSeed},
+          {options.objective, /*cluster=*/"", transport, options.halos == When::Always, options.shardingsSeed},
           getCluster(options)));
     passes.addPass(createMergeReshards());
     passes.addPass(createVerifyPartition());
@@ -174,9 +174,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     // Devices compute all: a thread that has nothing to do saves no time.
     if (transport == TransportKind::Threads)
       passes.addPass(createEndAtCounts());
-    if (options.splitLaunches != Where::Never)
-      passes.addPass(createSplitLaunches({/*cluster=*/"", transport, options.splitLaunches == Where::Always},
-                                         getCluster(options)));
+    if (options.splitLaunches != When::Never)
+      passes.addPass(
+          createSplitLaunches({/*cluster=*/"", transport, options.splitLaunches == When::Always}, getCluster(options)));
     passes.addPass(createPlaceWaits());
     break;
   case Phase::CodeGen:

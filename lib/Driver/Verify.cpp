@@ -45,9 +45,9 @@ static DenseSet<Operation *> findRepeated(Block &block) {
     for (Value operand : op.getOperands())
       if (auto entry = loopsOf.find(operand.getDefiningOp()); entry != loopsOf.end())
         loops.insert(entry->second.begin(), entry->second.end());
-    if (auto carry = dyn_cast<CarryOp>(op))
+    if (auto carry = dyn_cast<IterArgOp>(op))
       loops.insert(carry.getLoop());
-    else if (auto leave = dyn_cast<LeaveOp>(op))
+    else if (auto leave = dyn_cast<LoopResultOp>(op))
       loops.erase(leave.getLoop());
     if (loops.empty())
       continue;

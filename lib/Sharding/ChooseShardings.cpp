@@ -41,7 +41,7 @@ struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
       return signalPassFailure();
     if (!*mesh)
       return;
-    for (auto function : getDefinitions(getOperation()))
+    for (auto function : getGraphs(getOperation()))
       if (failed(runOnFunction(function, *mesh)))
         return signalPassFailure();
   }

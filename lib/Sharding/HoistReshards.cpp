@@ -46,7 +46,7 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
     if (!found->isUniform() && objective != Objective::Bytes) {
       costs = std::make_shared<ExchangeCosts>(mesh, *found, transport);
       constants.clear();
-      for (auto function : getDefinitions(getOperation()))
+      for (auto function : getGraphs(getOperation()))
         constants.insert_range(getConstantValues(function));
     }
     // Each step up leaves one reshard less at that place, so this ends.

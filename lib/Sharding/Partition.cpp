@@ -37,7 +37,7 @@ struct Partition : dovetail::impl::PartitionBase<Partition> {
       return;
     mesh = meshOp->getMesh();
     meshName = FlatSymbolRefAttr::get(*meshOp);
-    for (auto function : getDefinitions(getOperation())) {
+    for (auto function : getGraphs(getOperation())) {
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
         if (auto partitionable = dyn_cast<SplitOpInterface>(op)) {
           if (failed(meetNeeds(partitionable)))

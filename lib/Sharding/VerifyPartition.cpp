@@ -35,7 +35,7 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
       return;
     mesh = meshOp->getMesh();
     meshName = FlatSymbolRefAttr::get(*meshOp);
-    for (auto function : getDefinitions(getOperation()))
+    for (auto function : getGraphs(getOperation()))
       if (failed(verifyArguments(function)))
         return signalPassFailure();
     WalkResult result = getOperation().walk([&](Operation *op) {

@@ -97,7 +97,7 @@ void WidenHalos::runOnOperation() {
     return;
   layout::Mesh mesh = meshOp->getMesh();
   auto meshName = FlatSymbolRefAttr::get(*meshOp);
-  for (auto function : getDefinitions(getOperation())) {
+  for (auto function : getGraphs(getOperation())) {
     FailureOr<HaloWidths> widths =
         findHaloWidths(function, mesh, meshName, {objective, *found, transport, always, seed});
     if (failed(widths))

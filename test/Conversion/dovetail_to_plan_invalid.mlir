@@ -126,7 +126,7 @@ func.func @side(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{reads operand 2, which is made by a choice that it is not part of}}
   %1 = plan.group(%d = %c, %a = %x, %b = %0) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
     %2 = dovetail.neg %b : (tensor<4xf32>) -> tensor<4xf32>
-    %3 = dovetail.choose %d, %a, %2 {choice = 0 : i64} : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %3 = dovetail.if %d, %a, %2 {choice = 0 : i64} : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     plan.yield %3 : tensor<4xf32>
   }
   plan.storage arena tensor<i1> <[]> of %c : tensor<i1>
@@ -152,7 +152,7 @@ func.func @index(%c: tensor<i1>, %x: tensor<4xf32>, %i: tensor<4xi64>) -> tensor
   // expected-error@+1 {{takes indices of what is made by a choice that it is not part of}}
   %1 = plan.group(%d = %c, %a = %x, %b = %0) : (tensor<i1>, tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32> {
     %2 = dovetail.gather_elements %a, %b {axis = 0 : si64} : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
-    %3 = dovetail.choose %d, %2, %a {choice = 0 : i64} : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %3 = dovetail.if %d, %2, %a {choice = 0 : i64} : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     plan.yield %3 : tensor<4xf32>
   }
   plan.storage arena tensor<i1> <[]> of %c : tensor<i1>

@@ -25,18 +25,18 @@ dovetail.mesh @mesh = ["y" = 1]
 // CHECK-NEXT: plan.launch {{.*}}(%[[Z]]) ->
 func.func @order(%begins: tensor<i1>, %goes: tensor<i1>, %a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>)
     -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
-  %on = dovetail.carry %begins {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
-  %x = dovetail.carry %a {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
-  %y = dovetail.carry %b {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>) -> tensor<8xf32>
-  %z = dovetail.carry %c {loop = 0 : i64, slot = 3 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %on = dovetail.iter_arg %begins {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
+  %x = dovetail.iter_arg %a {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %y = dovetail.iter_arg %b {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %z = dovetail.iter_arg %c {loop = 0 : i64, slot = 3 : i64} : (tensor<8xf32>) -> tensor<8xf32>
   %0 = dovetail.add %z, %c : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %1 = dovetail.next %x, %y {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %2 = dovetail.next %y, %x {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %3 = dovetail.next %z, %0 {loop = 0 : i64, slot = 3 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %4 = dovetail.next %on, %goes {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
-  %5 = dovetail.leave %x, %1 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %6 = dovetail.leave %y, %2 {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %7 = dovetail.leave %z, %3 {loop = 0 : i64, slot = 3 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %1 = dovetail.yield %x, %y {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = dovetail.yield %y, %x {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = dovetail.yield %z, %0 {loop = 0 : i64, slot = 3 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = dovetail.yield %on, %goes {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
+  %5 = dovetail.loop_result %x, %1 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %6 = dovetail.loop_result %y, %2 {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %7 = dovetail.loop_result %z, %3 {loop = 0 : i64, slot = 3 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %5, %6, %7 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
@@ -57,15 +57,15 @@ dovetail.mesh @mesh = ["y" = 1]
 // CHECK-NEXT: plan.reorder %[[NEXTY]] -> %{{.*}}
 // CHECK-NEXT: plan.end
 func.func @again(%begins: tensor<i1>, %goes: tensor<i1>, %a: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-  %on = dovetail.carry %begins {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
-  %x = dovetail.carry %a {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
-  %y = dovetail.carry %a {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %on = dovetail.iter_arg %begins {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
+  %x = dovetail.iter_arg %a {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %y = dovetail.iter_arg %a {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>) -> tensor<8xf32>
   %0 = dovetail.exp %a : (tensor<8xf32>) -> tensor<8xf32>
   %1 = dovetail.add %0, %x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %2 = dovetail.next %x, %1 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %3 = dovetail.next %y, %x {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %4 = dovetail.next %on, %goes {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
-  %5 = dovetail.leave %x, %2 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %6 = dovetail.leave %y, %3 {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = dovetail.yield %x, %1 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = dovetail.yield %y, %x {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = dovetail.yield %on, %goes {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
+  %5 = dovetail.loop_result %x, %2 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %6 = dovetail.loop_result %y, %3 {loop = 0 : i64, slot = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %5, %6 : tensor<8xf32>, tensor<8xf32>
 }

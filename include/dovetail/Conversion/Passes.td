@@ -237,9 +237,9 @@ def ConvertFormats : Pass<"dovetail-convert-formats", "::mlir::func::FuncOp"> {
 def FormLoops : Pass<"dovetail-form-loops", "::mlir::func::FuncOp"> {
   let summary = "Put the operations of each loop one after the other";
   let description = [{
-    The operations of a loop are those that depend on what it carries (`dovetail.carry`), but for what leaves it
-    (`dovetail.leave`). They come between a `plan.begin_loop`, which has the condition, and a `plan.end_loop`, by which
-    what is carried becomes what `dovetail.next` gives; what does not depend on the loop comes before it. Of a loop in a
+    The operations of a loop are those that depend on what it carries (`dovetail.iter_arg`), but for what leaves it
+    (`dovetail.loop_result`). They come between a `plan.begin_loop`, which has the condition, and a `plan.end_loop`, by which
+    what is carried becomes what `dovetail.yield` gives; what does not depend on the loop comes before it. Of a loop in a
     loop, all that it carries belongs to the outer one, where it begins anew in each iteration.
   }];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
@@ -248,7 +248,7 @@ def FormLoops : Pass<"dovetail-form-loops", "::mlir::func::FuncOp"> {
 def FormChoices : Pass<"dovetail-form-choices", "::mlir::func::FuncOp"> {
   let summary = "Find what need not be computed";
   let description = [{
-    What only one side of a choice (`dovetail.choose`) depends on comes between a `plan.begin_choice`, which says when it is
+    What only one side of a choice (`dovetail.if`) depends on comes between a `plan.begin_choice`, which says when it is
     needed, and a `plan.end_choice`, if there is something that costs more than to choose. Else both sides are part of
     the kernel that chooses.
 

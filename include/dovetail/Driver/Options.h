@@ -45,9 +45,9 @@ struct SizesRequest {
   std::vector<int64_t> sizes;
 };
 
-/// Where something is done that may gain time or cost it: where it is expected to gain something, or not at all, or
+/// When something is done that may gain time or cost it: where it is expected to gain something, or not at all, or
 /// wherever it can be, for tests.
-enum class Where { Gain, Never, Always };
+enum class When { Gain, Never, Always };
 
 /// All that decides what a model is compiled to.
 struct CompileOptions {
@@ -72,7 +72,7 @@ struct CompileOptions {
   /// The share of all time that a departure from what is stated has to save; 0: none.
   double follow = kDefaultFollow;
   /// Whether ranks compute halos in place of exchanging them.
-  Where halos = Where::Gain;
+  When halos = When::Gain;
   const Target *target = findTarget("cpu");
   /// What ranks are, for how long things take; never null. The target's unless the user says otherwise.
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
@@ -114,7 +114,7 @@ struct CompileOptions {
   /// Whether artifacts and reports have what users call steps. Messages do in any case.
   bool sourceNames = true;
   /// Whether steps that read halos compute their interior first, while ranks exchange.
-  Where splitLaunches = Where::Gain;
+  When splitLaunches = When::Gain;
   /// Threads of a rank for which weights are packed when the artifact is written; 0: they are packed at start-up.
   int prepackThreads = 0;
   /// Threads of a rank with which alternatives are measured on this machine; 0: they are estimated.

@@ -60,7 +60,7 @@ private:
     if (a == b || !a || !b)
       return b ? a : b;
     if (choice)
-      return ChooseOp::create(node.getBuilder(), node.getLoc(), a.getType(), condition, a, b, *choice);
+      return IfOp::create(node.getBuilder(), node.getLoc(), a.getType(), condition, a, b, *choice);
     return node.create<SelectOp>(condition, a, b);
   }
   /// Null where the tensors differ in type or rank.
@@ -167,7 +167,7 @@ llvm::LogicalResult dovetail::importer::guardLookups(OnnxNode &node, mlir::Opera
       ops.push_back(definitionOp);
   for (DefinitionOpInterface op : ops) {
     // A loop that ONNX does not begin might never end.
-    if (auto carry = llvm::dyn_cast<CarryOp>(op.getOperation()); carry && carry.getSlot() == 0) {
+    if (auto carry = llvm::dyn_cast<IterArgOp>(op.getOperation()); carry && carry.getSlot() == 0) {
       builder.setInsertionPoint(op);
       mlir::Value guarded = node.create<AndOp>(condition, carry.getInit());
       builder.setInsertionPointToEnd(block);

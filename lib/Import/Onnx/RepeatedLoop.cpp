@@ -37,17 +37,18 @@ public:
 
   /// The next value that the loop carries, in one iteration.
   mlir::Value carry(mlir::Value init) {
-    return init ? CarryOp::create(node.getBuilder(), node.getLoc(), init.getType(), init, loop, numCarried++)
+    return init ? IterArgOp::create(node.getBuilder(), node.getLoc(), init.getType(), init, loop, numCarried++)
                 : mlir::Value();
   }
   /// Says what the next iteration gets in place of `carried`, and returns what there is of it behind the loop.
   mlir::Value set(mlir::Value carried, mlir::Value value) {
     if (!carried || !value)
       return {};
-    auto carry = carried.getDefiningOp<CarryOp>();
+    auto carry = carried.getDefiningOp<IterArgOp>();
     auto next =
-        NextOp::create(node.getBuilder(), node.getLoc(), carried.getType(), carried, value, loop, carry.getSlot());
-    return LeaveOp::create(node.getBuilder(), node.getLoc(), carried.getType(), carried, next, loop, carry.getSlot());
+        YieldOp::create(node.getBuilder(), node.getLoc(), carried.getType(), carried, value, loop, carry.getSlot());
+    return LoopResultOp::create(node.getBuilder(), node.getLoc(), carried.getType(), carried, next, loop,
+                                carry.getSlot());
   }
 
 private:

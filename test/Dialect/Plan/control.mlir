@@ -35,12 +35,12 @@ plan.program @main mesh @mesh target "cpu" {
   plan.exchange %x -> %wide {step_name = "inner"} : !cut -> !halo
   // CHECK: plan.end
   plan.end
-  // CHECK: plan.choose not %[[ON]] : !{{.*}}
-  // WAITS: plan.choose not
+  // CHECK: plan.if not %[[ON]] : !{{.*}}
+  // WAITS: plan.if not
   // WAITS-NEXT: plan.exchange {{.*}} {step_name = "chosen"}
   // WAITS-NEXT: plan.wait complete(%{{.*}}) read(%{{.*}}) {step_name = "chosen"}
   // WAITS-NEXT: plan.end
-  plan.choose not %on : !on
+  plan.if not %on : !on
   plan.exchange %x -> %wide {step_name = "chosen"} : !cut -> !halo
   plan.end
   // CHECK: plan.end {step_name = "loop"}

@@ -17,7 +17,7 @@ plan.program @no_end_of_choice mesh @mesh target "cpu" {
   %0 = plan.buffer arena tensor<i1> <[]>
   %on = plan.view %0 : !plan.ref<tensor<i1>>
   // expected-error@+1 {{has no plan.end}}
-  plan.choose %on : !plan.ref<tensor<i1>>
+  plan.if %on : !plan.ref<tensor<i1>>
   plan.repeat %on : !plan.ref<tensor<i1>>
   plan.end
 }
@@ -27,7 +27,7 @@ plan.program @no_end_of_choice mesh @mesh target "cpu" {
 dovetail.mesh @mesh = ["y" = 2]
 
 plan.program @no_begin mesh @mesh target "cpu" {
-  // expected-error@+1 {{ends no plan.repeat or plan.choose}}
+  // expected-error@+1 {{ends no plan.repeat or plan.if}}
   plan.end
 }
 

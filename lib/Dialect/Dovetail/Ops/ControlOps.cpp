@@ -36,25 +36,25 @@ template <typename OpT> static LogicalResult verifyCarried(OpT op) {
   return success();
 }
 
-Definition CarryOp::getDefinition() { return getCopyDefinition(*this); }
-SmallVector<Value> CarryOp::emitBody(BodyBuilder &body) { return {body.read(0)}; }
-LogicalResult CarryOp::verify() { return verifyCarried(*this); }
+Definition IterArgOp::getDefinition() { return getCopyDefinition(*this); }
+SmallVector<Value> IterArgOp::emitBody(BodyBuilder &body) { return {body.read(0)}; }
+LogicalResult IterArgOp::verify() { return verifyCarried(*this); }
 
-Definition NextOp::getDefinition() { return getCopyDefinition(*this); }
-SmallVector<Value> NextOp::emitBody(BodyBuilder &body) { return {body.read(1)}; }
-LogicalResult NextOp::verify() { return verifyCarried(*this); }
+Definition YieldOp::getDefinition() { return getCopyDefinition(*this); }
+SmallVector<Value> YieldOp::emitBody(BodyBuilder &body) { return {body.read(1)}; }
+LogicalResult YieldOp::verify() { return verifyCarried(*this); }
 
-Definition LeaveOp::getDefinition() { return getCopyDefinition(*this); }
-SmallVector<Value> LeaveOp::emitBody(BodyBuilder &body) { return {body.read(0)}; }
-LogicalResult LeaveOp::verify() { return verifyCarried(*this); }
+Definition LoopResultOp::getDefinition() { return getCopyDefinition(*this); }
+SmallVector<Value> LoopResultOp::emitBody(BodyBuilder &body) { return {body.read(0)}; }
+LogicalResult LoopResultOp::verify() { return verifyCarried(*this); }
 
-Definition ChooseOp::getDefinition() { return getCopyDefinition(*this); }
+Definition IfOp::getDefinition() { return getCopyDefinition(*this); }
 
-SmallVector<Value> ChooseOp::emitBody(BodyBuilder &body) {
+SmallVector<Value> IfOp::emitBody(BodyBuilder &body) {
   return {body.elements.select(body.read(0), body.read(1), body.read(2))};
 }
 
-LogicalResult ChooseOp::verify() {
+LogicalResult IfOp::verify() {
   for (Value operand : {getOnTrue(), getOnFalse()})
     if (!equalUpToSharding(operand.getType(), getType()))
       return emitOpError("chooses ") << operand.getType() << " for " << getType();

@@ -40,9 +40,9 @@ SmallVector<Value> RepeatOp::getStepWrites() { return {}; }
 
 LogicalResult RepeatOp::verify() { return verifyCondition(*this, getCondition()); }
 
-SmallVector<Value> ChooseOp::getStepReads() { return {getCondition()}; }
-SmallVector<Value> ChooseOp::getStepWrites() { return {}; }
-LogicalResult ChooseOp::verify() { return verifyCondition(*this, getCondition()); }
+SmallVector<Value> IfOp::getStepReads() { return {getCondition()}; }
+SmallVector<Value> IfOp::getStepWrites() { return {}; }
+LogicalResult IfOp::verify() { return verifyCondition(*this, getCondition()); }
 
 SmallVector<Value> EndOp::getStepReads() { return {}; }
 SmallVector<Value> EndOp::getStepWrites() { return {}; }

@@ -34,10 +34,10 @@ LogicalResult ProgramOp::verifyRegions() {
   for (Operation &op : *getBlock()) {
     if (isa<StepOpInterface>(op)) {
       steps = true;
-      if (isa<RepeatOp, ChooseOp>(op))
+      if (isa<RepeatOp, IfOp>(op))
         open.push_back(&op);
       if (isa<EndOp>(op) && open.empty())
-        return op.emitOpError("ends no plan.repeat or plan.choose");
+        return op.emitOpError("ends no plan.repeat or plan.if");
       if (isa<EndOp>(op))
         open.pop_back();
     } else if (isa<PrologueOp>(op)) {

@@ -35,8 +35,8 @@ mlir::FailureOr<MeshOp> getModuleMesh(mlir::ModuleOp module);
 /// The same where there must be one: an error if there is none.
 mlir::FailureOr<MeshOp> requireModuleMesh(mlir::ModuleOp module);
 
-/// The functions of a module that have a body.
-inline auto getDefinitions(mlir::ModuleOp module) {
+/// The graphs of a module: its functions that have a body.
+inline auto getGraphs(mlir::ModuleOp module) {
   return llvm::make_filter_range(module.getOps<mlir::func::FuncOp>(),
                                  [](mlir::func::FuncOp function) { return !function.isDeclaration(); });
 }

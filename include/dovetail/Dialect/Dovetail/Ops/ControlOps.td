@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A loop whose iterations are counted when the program runs is no region: its operations are those of the graph that
-// depend on what it carries, and what it gives depends on `leave`. So whatever decides about graphs decides about those
+// depend on what it carries, and what it gives depends on `loop_result`. So whatever decides about graphs decides about those
 // of loops, too, as if there were one iteration. `dovetail-form-loops` puts them one after the other.
 //
 //===----------------------------------------------------------------------===//
@@ -30,42 +30,42 @@ class Dovetail_ControlOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-def Dovetail_CarryOp : Dovetail_ControlOp<"carry"> {
+def Dovetail_IterArgOp : Dovetail_ControlOp<"iter_arg"> {
   let summary = "What an iteration of loop `loop` gets as its value number `slot`: `init` in the first one";
   let description = [{
     Value 0 is a boolean of rank 0, the condition: as long as it holds, there is another iteration. Each value has one
-    `next`, and may have one `leave`.
+    `yield`, and may have one `loop_result`.
 
     ```mlir
-    %on = dovetail.carry %0 {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
-    %x = dovetail.carry %1 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+    %on = dovetail.iter_arg %0 {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
+    %x = dovetail.iter_arg %1 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
     %2 = dovetail.add %x, %3 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-    %4 = dovetail.next %x, %2 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-    %5 = dovetail.next %on, %6 {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
-    %7 = dovetail.leave %x, %4 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %4 = dovetail.yield %x, %2 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %5 = dovetail.yield %on, %6 {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %7 = dovetail.loop_result %x, %4 {loop = 0 : i64, slot = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
     ```
   }];
   let arguments = (ins Dovetail_Tensor:$init, I64Attr:$loop, I64Attr:$slot);
 }
 
-def Dovetail_NextOp : Dovetail_ControlOp<"next", [Dovetail_SplitAsFirst]> {
+def Dovetail_YieldOp : Dovetail_ControlOp<"yield", [Dovetail_SplitAsFirst]> {
   let summary = "`value`, which the iteration after this one gets in place of `carried`";
   let arguments = (ins Dovetail_Tensor:$carried, Dovetail_Tensor:$value, I64Attr:$loop, I64Attr:$slot);
 }
 
-def Dovetail_LeaveOp : Dovetail_ControlOp<"leave", [Dovetail_SplitAsFirst]> {
+def Dovetail_LoopResultOp : Dovetail_ControlOp<"loop_result", [Dovetail_SplitAsFirst]> {
   let summary = "What there is of a carried value after the last iteration: `last`, or `carried` if there was none";
   let arguments = (ins Dovetail_Tensor:$carried, Dovetail_Tensor:$last, I64Attr:$loop, I64Attr:$slot);
 }
 
-def Dovetail_ChooseOp : Dovetail_ControlOp<"choose"> {
+def Dovetail_IfOp : Dovetail_ControlOp<"if"> {
   let summary = "`on_true` if `condition`, a boolean of rank 0, holds, and else `on_false`";
   let description = [{
     What only one of them depends on need not be computed if it is the other's turn: `dovetail-form-choices` sees to that
     for all operations of the same number `choice` and condition together. Else it is `dovetail.select`.
 
     ```mlir
-    %0 = dovetail.choose %c, %a, %b {choice = 0 : i64}
+    %0 = dovetail.if %c, %a, %b {choice = 0 : i64}
         : (tensor<i1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
     ```
   }];

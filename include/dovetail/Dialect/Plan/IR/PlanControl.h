@@ -21,7 +21,7 @@
 namespace dovetail::plan {
 
 /// Whether a step stands where steps before it and behind it do not run equally often.
-inline bool isBoundary(mlir::Operation *step) { return llvm::isa<RepeatOp, ChooseOp, EndOp>(step); }
+inline bool isBoundary(mlir::Operation *step) { return llvm::isa<RepeatOp, IfOp, EndOp>(step); }
 
 } // namespace dovetail::plan
 

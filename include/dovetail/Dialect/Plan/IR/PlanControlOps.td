@@ -80,13 +80,13 @@ def Plan_RepeatOp : Plan_ControlStepOp<"repeat"> {
   let hasVerifier = 1;
 }
 
-def Plan_ChooseOp : Plan_ControlStepOp<"choose"> {
+def Plan_IfOp : Plan_ControlStepOp<"if"> {
   let summary = "Runs the steps up to its `plan.end` only if `condition` holds or, with `negated`, does not";
   let description = [{
     As `plan.repeat`, of one iteration or none.
 
     ```mlir
-    plan.choose not %on : !plan.ref<tensor<i1>>
+    plan.if not %on : !plan.ref<tensor<i1>>
     ```
   }];
   let arguments = (ins Plan_RefType:$condition, UnitAttr:$negated, OptionalAttr<StrAttr>:$step_name);
@@ -95,7 +95,7 @@ def Plan_ChooseOp : Plan_ControlStepOp<"choose"> {
 }
 
 def Plan_EndOp : Plan_ControlStepOp<"end"> {
-  let summary = "The end of the last `plan.repeat` or `plan.choose` that has none";
+  let summary = "The end of the last `plan.repeat` or `plan.if` that has none";
   let arguments = (ins OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = "attr-dict";
 }
