@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MeshPass.h"
 #include "ShardingMessages.h"
 #include "dovetail/Cost/PassCluster.h"
 
@@ -30,20 +31,16 @@ using namespace dovetail;
 
 namespace {
 
-struct ChooseShardings : dovetail::impl::ChooseShardingsBase<ChooseShardings> {
-  using ChooseShardingsBase::ChooseShardingsBase;
+struct ChooseShardings : MeshPass<dovetail::impl::ChooseShardingsBase<ChooseShardings>> {
+  using MeshPass::MeshPass;
   ChooseShardings(ChooseShardingsOptions options, std::shared_ptr<const Cluster> found)
-      : ChooseShardingsBase(std::move(options)), found(std::move(found)) {}
+      : MeshPass(std::move(options)), found(std::move(found)) {}
 
-  void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-    if (failed(mesh))
-      return signalPassFailure();
-    if (!*mesh)
-      return;
+  LogicalResult run(MeshOp op) override {
     for (auto function : getGraphs(getOperation()))
-      if (failed(runOnFunction(function, *mesh)))
-        return signalPassFailure();
+      if (failed(runOnFunction(function, op)))
+        return failure();
+    return success();
   }
 
   LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }

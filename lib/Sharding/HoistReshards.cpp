@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MeshPass.h"
 #include "dovetail/Cost/ExchangeCosts.h"
 #include "dovetail/Cost/PassCluster.h"
 #include "dovetail/Cost/WorkModel.h"
@@ -28,21 +29,14 @@ using namespace dovetail;
 
 namespace {
 
-struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
-  using HoistReshardsBase::HoistReshardsBase;
+struct HoistReshards : MeshPass<dovetail::impl::HoistReshardsBase<HoistReshards>> {
+  using MeshPass::MeshPass;
   HoistReshards(HoistReshardsOptions options, std::shared_ptr<const Cluster> found)
-      : HoistReshardsBase(std::move(options)), found(std::move(found)) {}
+      : MeshPass(std::move(options)), found(std::move(found)) {}
 
   LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
 
-  void runOnOperation() override {
-    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
-    if (failed(meshOp))
-      return signalPassFailure();
-    if (!*meshOp)
-      return;
-    mesh = meshOp->getMesh();
-    meshName = FlatSymbolRefAttr::get(*meshOp);
+  LogicalResult run(MeshOp) override {
     if (!found->isUniform() && objective != Objective::Bytes) {
       costs = std::make_shared<ExchangeCosts>(mesh, *found, transport);
       constants.clear();
@@ -54,6 +48,7 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
     getOperation().walk([&](ReshardOp reshard) { worklist.push_back(reshard); });
     while (!worklist.empty())
       hoist(worklist.pop_back_val(), worklist);
+    return success();
   }
 
   /// A value that is brought from one sharding to another one.
@@ -68,11 +63,9 @@ struct HoistReshards : dovetail::impl::HoistReshardsBase<HoistReshards> {
                    ArrayRef<Move> moves, ArrayRef<Move> formerMoves);
 
   std::shared_ptr<const Cluster> found;
-  layout::Mesh mesh;
   /// Where devices differ.
   std::shared_ptr<ExchangeCosts> costs;
   DenseSet<Value> constants;
-  FlatSymbolRefAttr meshName;
 };
 
 } // namespace

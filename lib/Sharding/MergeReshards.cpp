@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MeshPass.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Sharding/Passes.h"
@@ -25,18 +26,13 @@ using namespace dovetail;
 
 namespace {
 
-struct MergeReshards : dovetail::impl::MergeReshardsBase<MergeReshards> {
-  void runOnOperation() override {
-    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
-    if (failed(meshOp))
-      return signalPassFailure();
-    if (!*meshOp)
-      return;
-    layout::Mesh mesh = meshOp->getMesh();
+struct MergeReshards : MeshPass<dovetail::impl::MergeReshardsBase<MergeReshards>> {
+  LogicalResult run(MeshOp) override {
     llvm::MapVector<Value, SmallVector<ReshardOp>> groups;
     getOperation().walk([&](ReshardOp reshard) { groups[reshard.getOperand()].push_back(reshard); });
     for (const auto &[value, reshards] : groups)
       merge(reshards, mesh);
+    return success();
   }
 
   /// Of reshards of one value.

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MeshPass.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Layout/Exchange.h"
@@ -28,33 +29,24 @@ using namespace dovetail;
 
 namespace {
 
-struct Partition : dovetail::impl::PartitionBase<Partition> {
-  void runOnOperation() override {
-    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
-    if (failed(meshOp))
-      return signalPassFailure();
-    if (!*meshOp)
-      return;
-    mesh = meshOp->getMesh();
-    meshName = FlatSymbolRefAttr::get(*meshOp);
+struct Partition : MeshPass<dovetail::impl::PartitionBase<Partition>> {
+  LogicalResult run(MeshOp) override {
     for (auto function : getGraphs(getOperation())) {
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
         if (auto partitionable = dyn_cast<SplitOpInterface>(op)) {
           if (failed(meetNeeds(partitionable)))
-            return signalPassFailure();
+            return failure();
         } else if (op.hasTrait<OpTrait::IsTerminator>())
           reduceResults(function, op);
       }
     }
+    return success();
   }
 
   LogicalResult meetNeeds(SplitOpInterface op);
   /// Says where an axis that splits operands of `op` splits none of its loops: no large tensor is replicated silently.
   void remarkGathered(SplitOpInterface op, ArrayRef<DimShardingAttr> loops);
   void reduceResults(func::FuncOp function, Operation &terminator);
-
-  layout::Mesh mesh;
-  FlatSymbolRefAttr meshName;
 };
 
 } // namespace

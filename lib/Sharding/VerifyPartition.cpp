@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MeshPass.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Layout/Exchange.h"
@@ -26,25 +27,17 @@ using namespace dovetail;
 
 namespace {
 
-struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
-  void runOnOperation() override {
-    FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
-    if (failed(meshOp))
-      return signalPassFailure();
-    if (!*meshOp)
-      return;
-    mesh = meshOp->getMesh();
-    meshName = FlatSymbolRefAttr::get(*meshOp);
+struct VerifyPartition : MeshPass<dovetail::impl::VerifyPartitionBase<VerifyPartition>> {
+  LogicalResult run(MeshOp) override {
     for (auto function : getGraphs(getOperation()))
       if (failed(verifyArguments(function)))
-        return signalPassFailure();
+        return failure();
     WalkResult result = getOperation().walk([&](Operation *op) {
       if (failed(verify(op)))
         return WalkResult::interrupt();
       return WalkResult::advance();
     });
-    if (result.wasInterrupted())
-      signalPassFailure();
+    return failure(result.wasInterrupted());
   }
 
   /// Every element of an argument has an owner.
@@ -52,9 +45,6 @@ struct VerifyPartition : dovetail::impl::VerifyPartitionBase<VerifyPartition> {
   LogicalResult verify(Operation *op);
   LogicalResult verifyNeeds(SplitOpInterface op);
   LogicalResult verifyReshard(ReshardOp op);
-
-  layout::Mesh mesh;
-  FlatSymbolRefAttr meshName;
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HaloWidths.h"
+#include "MeshPass.h"
 #include "dovetail/Cost/PassCluster.h"
 
 #include "dovetail/Sharding/Passes.h"
@@ -28,12 +29,12 @@ using namespace dovetail;
 
 namespace {
 
-struct WidenHalos : dovetail::impl::WidenHalosBase<WidenHalos> {
-  using WidenHalosBase::WidenHalosBase;
+struct WidenHalos : MeshPass<dovetail::impl::WidenHalosBase<WidenHalos>> {
+  using MeshPass::MeshPass;
   WidenHalos(WidenHalosOptions options, std::shared_ptr<const Cluster> found)
-      : WidenHalosBase(std::move(options)), found(std::move(found)) {}
+      : MeshPass(std::move(options)), found(std::move(found)) {}
 
-  void runOnOperation() override;
+  LogicalResult run(MeshOp) override;
 
   LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
 
@@ -88,23 +89,19 @@ static void emitRemarks(func::FuncOp function, const HaloWidths &widths) {
         << formatSeconds(widened.moreSeconds) << " more";
 }
 
-void WidenHalos::runOnOperation() {
-  FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
-  if (failed(meshOp))
-    return signalPassFailure();
+LogicalResult WidenHalos::run(MeshOp) {
   // What several ranks compute takes memory on all of them.
-  if (!*meshOp || (objective == Objective::Memory && !always && !seed))
-    return;
-  layout::Mesh mesh = meshOp->getMesh();
-  auto meshName = FlatSymbolRefAttr::get(*meshOp);
+  if (objective == Objective::Memory && !always && !seed)
+    return success();
   for (auto function : getGraphs(getOperation())) {
     FailureOr<HaloWidths> widths =
         findHaloWidths(function, mesh, meshName, {objective, *found, transport, always, seed});
     if (failed(widths))
-      return signalPassFailure();
+      return failure();
     emitRemarks(function, *widths);
     Commit(function, mesh, meshName, *widths).run();
   }
+  return success();
 }
 
 ShardingAttr Commit::getNeed(OpOperand &operand) const {

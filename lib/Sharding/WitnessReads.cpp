@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MeshPass.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Layout/Mesh.h"
@@ -88,16 +89,15 @@ private:
   RankView &view;
 };
 
-struct WitnessReads : dovetail::impl::WitnessReadsBase<WitnessReads> {
-  using WitnessReadsBase::WitnessReadsBase;
+struct WitnessReads : MeshPass<dovetail::impl::WitnessReadsBase<WitnessReads>> {
+  using MeshPass::MeshPass;
 
-  void runOnOperation() override;
+  LogicalResult run(MeshOp) override;
   LogicalResult check(SplitOpInterface op);
   LogicalResult check(SplitOpInterface op, const Definition &definition, RankView &view);
   /// Goes through one line, or one element, at `loops` of the result.
   LogicalResult checkAt(SplitOpInterface op, const Definition &definition, RankView &view, ArrayRef<int64_t> loops);
 
-  layout::Mesh mesh;
   std::mt19937 random;
 };
 
@@ -270,16 +270,9 @@ LogicalResult WitnessReads::check(SplitOpInterface op) {
   return success();
 }
 
-void WitnessReads::runOnOperation() {
-  FailureOr<MeshOp> meshOp = getModuleMesh(getOperation());
-  if (failed(meshOp))
-    return signalPassFailure();
-  if (!*meshOp)
-    return;
-  mesh = meshOp->getMesh();
+LogicalResult WitnessReads::run(MeshOp) {
   random.seed(static_cast<uint32_t>(seed));
   WalkResult result = getOperation().walk(
       [&](SplitOpInterface op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (result.wasInterrupted())
-    signalPassFailure();
+  return failure(result.wasInterrupted());
 }
