@@ -1,4 +1,4 @@
-# Writes down all targets of the build, for the test that compares docs/architecture.md with them.
+# Writes down all targets of the build, for the test that compares cmake/Rooms.txt with them.
 
 function(dovetail_collect_targets folder result)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)

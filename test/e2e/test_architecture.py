@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""docs/architecture.md against CMake, and the directions in which parts may include one another."""
+"""Which folders include which, against cmake/Rooms.txt, and the libraries that they are linked with, against CMake."""
 
 import collections
 import pathlib
@@ -8,114 +8,130 @@ import re
 import pytest
 from harness.backend import ROOT, build_dir
 
-Target = collections.namedtuple("Target", "kind output folder linked")
-Row = collections.namedtuple("Row", "names folders linked")
-
-# Built where what they need is installed.
-OPTIONAL = {"dovetail_mpi_mpich", "dovetail_mpi_openmpi", "dovetail_transport_mpi"}
-
-# Every target links these, or they only carry headers of others.
-SHARED = {"DovetailHeaders", "DovetailMLIR", "DovetailPlanSchema"}
-
-
-def targets():
-    """What CMake has written down at the end of its run, by name; see cmake/DovetailTargetList.cmake."""
-    found = {}
-    for line in (build_dir() / "targets.tsv").read_text().splitlines():
-        name, kind, output, folder, linked = line.split("\t")
-        found[name] = Target(kind, output, folder, re.findall(r"[\w-]+", linked))
-    return found
-
-
-def documented():
-    """The rows of the table of CMake targets."""
-    text = (ROOT / "docs/architecture.md").read_text()
-    table = text.split("\n## CMake targets\n")[1].split("\n## ")[0]
-    rows = []
-    for line in table.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 4 and cells[0].startswith("`"):
-            rows.append(Row(*(re.findall(r"`([^`]+)`", cell) for cell in cells[:3])))
-    return rows
-
-
-def is_documented(name, target):
-    """Parts of the product: no tests, examples or helpers of CMake."""
-    return target.folder.split("/")[0] in ("runtime", "lib", "tools", "include") and name not in SHARED and not name.endswith("PCH")
-
-
-def test_table_of_targets():
-    rows, found = documented(), targets()
-    assert len(rows) > 15 and len(found) > len(rows)
-    ours = {name for name, target in found.items() if is_documented(name, target)}
-    absent = OPTIONAL - ours
-    listed = [name for row in rows for name in row.names if name not in absent]
-    assert sorted(listed) == sorted(ours)
-    for row in rows:
-        for name in set(row.names) - absent:
-            assert row.folders == [found[name].folder], name
-            assert sorted(row.linked) == sorted(set(found[name].linked) & ours), name
-
-
+TABLE = ROOT / "cmake/Rooms.txt"
+SOURCES = ("include", "lib", "runtime", "tools")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
-GENERATED = {"dovetail/runtime/plan_generated.h"}
+#: In TableGen files.
+TABLEGEN_INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+#: Where folders of headers are described: together with the sources beside them.
+TWINS = {
+    "include/dovetail/": "lib/",
+    "runtime/include/dovetail/Layout/": "runtime/lib/Layout/",
+    "runtime/include/dovetail/Calls/": "runtime/lib/Calls/",
+    "runtime/include/dovetail/Text/": "runtime/lib/Text/",
+    "runtime/include/dovetail/tools/": "runtime/tools/",
+}
 
 
-def includes(folder):
-    """(file, included file) for all files of the repository that are included in `folder`, relative to the root."""
-    for file in sorted((ROOT / folder).rglob("*")):
-        if file.suffix not in (".h", ".cpp", ".hpp", ".in", ".c"):
-            continue
-        for name in INCLUDE.findall(file.read_text()):
-            places = [file.parent, ROOT / "runtime/lib", ROOT / "runtime/include", ROOT / "include", ROOT / "lib", ROOT]
-            target = next((place / name for place in places if (place / name).is_file()), None)
-            if target:
-                yield str(file.relative_to(ROOT)), str(pathlib.Path(target).resolve().relative_to(ROOT))
-            else:
-                assert name in GENERATED or not name.startswith(("dovetail/", "../")), f"{file} includes {name}"
+def read_table():
+    """For each room, in their order, those that it includes."""
+    rooms = {}
+    for line in TABLE.read_text().splitlines():
+        if line and not line.startswith("#"):
+            room, _, included = line.partition(":")
+            assert room not in rooms, f"{room} is there twice"
+            rooms[room] = included.split()
+    return rooms
+
+
+ROOMS = read_table()
+
+
+def room_of(file):
+    """The innermost room that a file, named from the root, is in."""
+    for headers, sources in TWINS.items():
+        if file.startswith(headers):
+            file = sources + file[len(headers) :]
+            break
+    return max((room for room in ROOMS if file.startswith(f"{room}/")), key=len, default=None)
+
+
+def find_includes():
+    """(file, included file) of all sources, named from the root, as far as both are files of the repository."""
+    for top in SOURCES:
+        for file in sorted((ROOT / top).rglob("*")):
+            if file.suffix not in (".h", ".cpp", ".hpp", ".in", ".c", ".inc", ".td"):
+                continue
+            pattern = TABLEGEN_INCLUDE if file.suffix == ".td" else INCLUDE
+            for name in pattern.findall(file.read_text()):
+                places = [file.parent, ROOT / "runtime/lib", ROOT / "runtime/include", ROOT / "include", ROOT / "lib", ROOT]
+                target = next((place / name for place in places if (place / name).is_file()), None)
+                if target:
+                    yield str(file.relative_to(ROOT)), str(target.resolve().relative_to(ROOT))
+                else:
+                    is_generated = name.endswith((".inc", "_generated.h"))
+                    assert is_generated or not name.startswith(("dovetail/", "../")), f"{file} includes {name}"
 
 
 @pytest.fixture(scope="module")
-def runtime_includes():
-    found = list(includes("runtime"))
-    assert ("runtime/lib/Session/Session.cpp", "runtime/lib/Session/Backend.h") in found
-    assert ("runtime/lib/Backend/cpu/HostBackend.cpp", "runtime/lib/Session/Backend.h") in found
+def includes():
+    """For each pair of rooms, an include."""
+    found = {}
+    for file, target in find_includes():
+        rooms = room_of(file), room_of(target)
+        assert all(rooms), f"{file if not rooms[0] else target} is in no room of {TABLE.name}"
+        if rooms[0] != rooms[1]:
+            found.setdefault(rooms, f"{file} includes {target}")
+    assert len(found) > 100
     return found
 
 
-def test_runtime_includes_itself_alone(runtime_includes):
-    assert [pair for pair in runtime_includes if not pair[1].startswith("runtime/")] == []
+def test_rooms_include_what_the_table_says(includes):
+    listed = {(room, other) for room, others in ROOMS.items() for other in others}
+    assert [how for rooms, how in includes.items() if rooms not in listed] == []
+    assert sorted(listed - set(includes)) == [], "listed, but not included any more"
 
 
-# Which folder of runtime/lib must not include which. Sessions use backends through their own interface.
-FORBIDDEN = [
-    ("Layout", ["Memory", "Plugin", "Program", "Session", "Transport", "Backend", "Runner", "Api"]),
-    ("Memory", ["Plugin", "Program", "Session", "Transport", "Backend", "Runner", "Api"]),
-    ("Plugin", ["Program", "Session", "Transport", "Backend", "Runner", "Api"]),
-    ("Program", ["Session", "Transport", "Backend", "Runner", "Api"]),
-    ("Threads", ["Layout", "Memory", "Plugin", "Program", "Session", "Transport", "Backend", "Runner", "Api"]),
-    ("Session", ["Transport", "Backend", "Runner", "Api"]),
-    ("Transport", ["Program", "Session", "Backend", "Runner", "Api"]),
-    ("Transport/mpi", ["Transport/local", "Transport/message", "Transport/nccl", "Transport/sockets"]),
-    ("Transport/nccl", ["Transport/local", "Transport/message", "Transport/mpi", "Transport/sockets"]),
-    ("Transport/sockets", ["Transport/local", "Transport/message", "Transport/mpi", "Transport/nccl"]),
-    ("Backend", ["Transport", "Runner", "Api"]),
-    ("Backend/common", ["Backend/cpu", "Backend/cuda", "Backend/device", "Backend/emulated", "Session", "Runner"]),
-    ("Backend/cpu", ["Backend/cuda", "Backend/device", "Backend/emulated"]),
-    ("Backend/cuda", ["Backend/cpu", "Backend/device", "Backend/emulated", "Session", "Runner"]),
-    ("Backend/device", ["Backend/cpu", "Backend/cuda", "Backend/emulated"]),
-    ("Backend/emulated", ["Backend/cpu", "Backend/cuda", "Backend/device", "Session", "Runner"]),
-]
+def test_rooms_include_rooms_above_them_in_the_table():
+    order = list(ROOMS)
+    assert [(room, other) for room in ROOMS for other in ROOMS[room] if order.index(other) >= order.index(room)] == []
 
 
-@pytest.mark.parametrize("part, others", FORBIDDEN, ids=[part for part, _ in FORBIDDEN])
-def test_directions(runtime_includes, part, others):
-    own = f"runtime/lib/{part}/"
-    assert any(file.startswith(own) for file, _ in runtime_includes)
-    wrong = [
-        f"{file} includes {target}"
-        for file, target in runtime_includes
-        for other in others
-        if file.startswith(own) and target.startswith(f"runtime/lib/{other}/")
-    ]
-    assert wrong == []
+def test_runtime_includes_itself_alone():
+    own = [room for room in ROOMS if room.startswith("runtime/")]
+    assert len(own) > 10
+    assert [(room, other) for room in own for other in ROOMS[room] if other not in own] == []
+
+
+def linked_libraries():
+    """For each folder with one library, all that the library is linked with, itself included, as folders."""
+    targets = {}
+    for line in (build_dir() / "targets.tsv").read_text().splitlines():
+        name, _, _, folder, linked = line.split("\t")
+        targets[name] = (folder, re.findall(r"[\w-]+", linked))
+    folders = collections.Counter(folder for folder, _ in targets.values())
+
+    def reach(name, seen):
+        if name in targets and name not in seen:
+            seen.add(name)
+            for other in targets[name][1]:
+                reach(other, seen)
+        return seen
+
+    return {
+        folder: {targets[other][0] for other in reach(name, set())}
+        for name, (folder, _) in targets.items()
+        if folders[folder] == 1
+    }
+
+
+def test_libraries_are_linked_with_what_they_include():
+    """A folder may have the sources of several rooms."""
+    libraries = linked_libraries()
+
+    def library_of(room):
+        return max((folder for folder in libraries if f"{room}/".startswith(f"{folder}/")), key=len, default=None)
+
+    missing, checked = [], 0
+    for room, others in ROOMS.items():
+        for other in others:
+            own, needed = library_of(room), library_of(other)
+            if own and needed:
+                checked += 1
+                if needed not in libraries[own]:
+                    missing.append(f"{own} includes {needed}, but is not linked with it")
+    assert checked > 30 and missing == []
+
+
+def test_folders_are_there():
+    assert [room for room in ROOMS if not pathlib.Path(ROOT / room).is_dir()] == []
