@@ -12,6 +12,9 @@
 
 #include "dovetail/Driver/Summary.h"
 
+#include "Expected.h"
+
+#include "dovetail/Driver/Progress.h"
 #include "dovetail/Text/Shell.h"
 #include "dovetail/Text/SourceName.h"
 #include "dovetail/runtime/Schedule.h"
@@ -33,6 +36,8 @@ static constexpr size_t kMaxInputs = 4;
 static constexpr int64_t kMaxSimulated = 4096;
 /// The memory of more ranks takes long to estimate: that of the first two, of one in the middle and of the last is.
 static constexpr int kFewRanks = 8;
+/// The prediction for one device alone may take this share of the compilation's processor time, or so many seconds.
+static constexpr double kMostAlone = 0.05, kShortAlone = 0.25;
 /// More than any machine has stands for no limit.
 static constexpr double kNoLimit = 0x1p62;
 
@@ -40,11 +45,42 @@ static std::string makeLine(StringRef head, const std::string &text) {
   return formatv("{0,-10}{1}\n", head, text).str();
 }
 
+void Summary::look(Compilation &compilation, Phase phase) {
+  if (phase == Phase::Simplify) {
+    const CompileOptions &options = compilation.getOptions();
+    if (options.autoRanks || options.mesh.numRanks() > 1)
+      single = std::make_unique<Compilation>(compilation.fork(makeAlone(options), quiet));
+  } else if (phase == Phase::Lower) {
+    predict(compilation);
+  }
+}
+
+void Summary::compareAlone(const Compilation &compilation) {
+  std::unique_ptr<Compilation> copy = std::move(single);
+  if (!copy || !run || run->getNumRanks() == 1)
+    return;
+  double all = 0, lowering = 0;
+  for (const PhaseTime &time : compilation.getTimes()) {
+    all += time.processorSeconds;
+    // The phases before it depend on ranks, and take one rank hardly any time.
+    if (time.aside.empty() && time.phase == Phase::Lower)
+      lowering += time.processorSeconds;
+  }
+  if (lowering > std::max(kShortAlone, kMostAlone * all))
+    return;
+  Progress::show("one device alone");
+  Progress::Parts parts;
+  alone = tryProgram(*copy, *compilation.getOptions().cluster, /*estimatesMemory=*/true);
+  // Operations are gone with the context.
+  if (alone)
+    for (PlanStep &step : alone->work.steps)
+      step.op = nullptr;
+}
+
 void Summary::predict(Compilation &compilation) {
   const CompileOptions &options = compilation.getOptions();
   if (options.mesh.numRanks() > kMaxSimulated)
     return;
-  Diagnostics quiet(llvm::nulls());
   llvm::FailureOr<PredictedRun> predicted =
       predictRun(compilation, *options.cluster, /*threads=*/1, quiet, /*estimatesMemory=*/false);
   if (failed(predicted))
@@ -142,6 +178,8 @@ std::string Summary::describeMemory() const {
   auto rank = static_cast<size_t>(most->first);
   if (rank < limits.size() && limits[rank] < kNoLimit)
     text += "; rank " + std::to_string(rank) + " may take " + tools::formatBytes(static_cast<int64_t>(limits[rank]));
+  if (alone)
+    text += "; one device alone " + tools::formatBytes(alone->getMemory(0));
   return text;
 }
 
@@ -160,8 +198,10 @@ std::string Summary::describe(StringRef files, int64_t artifactBytes) const {
   return makeLine("compiled", start + ranks + ", " + size) +
          makeLine("cuts", describeCuts() + (run->getNumRanks() == 1 ? "" : "; " + describeExchanges())) +
          makeLine("memory", describeMemory()) +
-         makeLine("predicted", formatSeconds(run->simulation.getSeconds()) + " a run on cluster '" + cluster + "'" +
-                                   (repeats ? ", with one iteration of each loop" : ""));
+         makeLine("predicted",
+                  formatSeconds(run->simulation.getSeconds()) + " a run on cluster '" + cluster + "'" +
+                      (repeats ? ", with one iteration of each loop" : "") +
+                      (alone ? "; one device alone " + formatSeconds(alone->simulation.getSeconds()) : ""));
 }
 
 std::string Summary::suggestRun(StringRef path) const {

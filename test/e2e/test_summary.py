@@ -54,6 +54,11 @@ def _bytes(text):
     return [(float(number) * UNITS[unit], 0.051 * UNITS[unit]) for number, unit in found]
 
 
+def _seconds(text):
+    number, unit = text.split()
+    return float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+
+
 def _agrees(said, actual):
     value, error = said
     return abs(value - actual) <= error
@@ -84,6 +89,8 @@ def test_summary_is_true(model, tmp_path, mesh, flags, cuts):
     halos = sum(exchange["moves"][0]["class"] == "halo" for exchange in exchanges)
     # The number of a class is left out where there is no other one.
     assert ("(halo)" if halos == len(exchanges) else f"{halos} halo") in lines["cuts"] or not halos
+    lines["memory"], alone_bytes = lines["memory"].split("; one device alone ")
+    lines["predicted"], alone_time = lines["predicted"].split("; one device alone ")
     memory = [rank["total_bytes"] for rank in plan["ranks"]]
     if mesh > 8:
         listed = [int(rank) for rank in lines["memory"].split(", of ranks ")[1].split(", ")]
@@ -93,10 +100,18 @@ def test_summary_is_true(model, tmp_path, mesh, flags, cuts):
     assert _agrees(said[0], max(memory)) and _agrees(said[-1], min(memory))
     code, _, errors = call([tool("dovetail"), "plan", model, *flags, "--json", tmp_path / "p.json", "--cpu", "x86-64-v3"])
     assert code == 0, errors
-    predicted = json.loads((tmp_path / "p.json").read_text())["seconds"]
+    prediction = json.loads((tmp_path / "p.json").read_text())
     number, unit = lines["predicted"].split()[:2]
     assert lines["predicted"] == f"{number} {unit} a run on cluster 'cpu'"
-    assert float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit] == pytest.approx(predicted, rel=1e-2)
+    assert _seconds(f"{number} {unit}") == pytest.approx(prediction["seconds"], rel=1e-2)
+    # What `plan` says beside several ranks, and what it says of one.
+    command = [tool("dovetail"), "plan", model, "--json", tmp_path / "p.json", "--cpu", "x86-64-v3"]
+    assert call([*command, "--objective", "time"])[0] == 0
+    one = json.loads((tmp_path / "p.json").read_text())
+    assert one["num_ranks"] == 1
+    assert prediction["alone"] == {"seconds": one["seconds"], "total_bytes": one["alone"]["total_bytes"]}
+    assert _seconds(alone_time) == pytest.approx(one["seconds"], rel=1e-2)
+    assert _agrees(_bytes(alone_bytes)[0], one["ranks"][0]["memory"]["total_bytes"])
 
 
 def test_next_command_runs(model, tmp_path):
@@ -112,6 +127,7 @@ def test_one_rank_and_limits(model, tmp_path):
     messages, plan = _compile(model, tmp_path, "--memory", "1GiB")
     lines = _parse(messages)
     assert ": 1 rank, " in lines["compiled"] and lines["cuts"] == "none, one rank has all"
+    assert not any("alone" in line for line in lines.values())
     said = _bytes(lines["memory"])
     assert _agrees(said[0], plan["ranks"][0]["total_bytes"]) and said[1][0] == 2**30
 

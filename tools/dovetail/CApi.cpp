@@ -53,14 +53,14 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
       Summary summary;
       Compilation phases(*context, std::move(*parsed), diagnostics);
       phases.afterPhase = [&](Phase phase) -> llvm::LogicalResult {
-        if (phase == Phase::Lower)
-          summary.predict(phases);
+        summary.look(phases, phase);
         return llvm::success();
       };
       if (succeeded(import(phases))) {
         llvm::FailureOr<std::vector<std::byte>> artifact = phases.serialize();
         if (succeeded(artifact)) {
           compilation->artifact = std::move(*artifact);
+          summary.compareAlone(phases);
           compilation->summary = summary.describe("", static_cast<int64_t>(compilation->artifact.size()));
         }
       }

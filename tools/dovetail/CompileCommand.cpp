@@ -159,8 +159,8 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   if (!report.empty() && (failed(checkReport(report, diagnostics)) || failed(checkOutput(report, model, diagnostics))))
     return llvm::failure();
 
-  Summary summary;
   std::unique_ptr<mlir::MLIRContext> context = createContext();
+  Summary summary;
   Compilation compilation(*context, std::move(*options), diagnostics);
   compilation.lastPhase = *last;
   std::optional<PhaseDumper> dumper;
@@ -174,8 +174,8 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
   compilation.afterPhase = [&](Phase phase) -> LogicalResult {
     if (phase == Phase::Import && failed(checkFiles(compilation, dumper ? &*dumper : nullptr, diagnostics)))
       return llvm::failure();
-    if (phase == Phase::Lower && *last == Phase::Emit && !quiet)
-      summary.predict(compilation);
+    if (*last == Phase::Emit && !quiet)
+      summary.look(compilation, phase);
     if (!dumper)
       return llvm::success();
     if (failed(dumper->dump(phase, compilation.getModule())))
@@ -200,8 +200,11 @@ LogicalResult CompileCommand::run(Diagnostics &diagnostics) {
     result = print(compilation, diagnostics);
   if (succeeded(result) && !report.empty())
     result = writeReport(output, compilation.getTimes(), report, diagnostics);
+  bool summarizes = succeeded(result) && *last == Phase::Emit && !quiet;
+  if (summarizes)
+    summary.compareAlone(compilation);
   Progress::clear();
-  if (succeeded(result) && *last == Phase::Emit && !quiet) {
+  if (summarizes) {
     uint64_t bytes = 0;
     (void)llvm::sys::fs::file_size(output, bytes);
     llvm::errs() << summary.describe(model + " -> " + output, static_cast<int64_t>(bytes))

@@ -19,12 +19,16 @@
 
 namespace dovetail {
 
-/// Tells people about a compilation that succeeded. Its clock begins with the compilation.
+/// Tells people about a compilation that succeeded. Its clock begins with the compilation, whose context it must not
+/// outlive.
 class Summary {
 public:
-  /// Predicts what the program of `compilation` takes, which is at the end of the phase lower. That costs a simulation.
-  /// Nothing is said of a program that cannot be simulated: code may be generated all the same.
-  void predict(Compilation &compilation);
+  /// Looks at `compilation` at the end of a phase. At the end of the phase lower its program is simulated. Nothing is
+  /// said of a program that cannot be simulated: code may be generated all the same.
+  void look(Compilation &compilation, Phase phase);
+  /// After a compilation of several ranks, predicts the same model on one device alone. To lower it again takes hardly
+  /// longer than to lower what was compiled. Nothing is said where that took more than a small part of the whole.
+  void compareAlone(const Compilation &compilation);
 
   /// Four lines: the ranks, the size and the time of the compilation, then cuts and exchanges, memory, and the
   /// predicted time. `files`, the model and the artifact, come first unless they are empty.
@@ -33,12 +37,18 @@ public:
   std::string suggestRun(llvm::StringRef path) const;
 
 private:
+  void predict(Compilation &compilation);
   std::string describeCuts() const;
   std::string describeExchanges() const;
   std::string describeMemory() const;
 
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   std::optional<PredictedRun> run;
+  /// The model at the end of the phase simplify, to be lowered for one rank.
+  std::unique_ptr<Compilation> single;
+  Diagnostics quiet{llvm::nulls()};
+  /// The model on one device alone.
+  std::optional<PredictedRun> alone;
   /// Ranks whose memory was estimated, with bytes: all of few, some of many.
   std::vector<std::pair<int, int64_t>> memory;
   std::string cluster;
