@@ -19,6 +19,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
+#include <set>
 
 using namespace dovetail;
 using llvm::formatv;
@@ -45,8 +46,33 @@ static std::pair<int, int> getDrawnDims(const layout::Sharding &sharding, llvm::
   return dims.size() == 1 ? std::pair(-1, dims[0]) : std::pair(dims[0], dims[1]);
 }
 
+/// Of more parts only the lines between them are drawn.
+static constexpr size_t kMaxParts = 256;
+
 static std::string formatShape(llvm::ArrayRef<int64_t> shape) {
   return llvm::join(llvm::map_range(shape, [](int64_t extent) { return std::to_string(extent); }), " x ");
+}
+
+/// Draws where parts begin that are too many to be drawn one by one. Lines that are closer than two pixels become one.
+static void drawBegins(Picture &picture, const std::map<std::vector<int64_t>, std::vector<int>> &holders, double rows,
+                       double columns, double height, double width) {
+  std::set<int64_t> tops, lefts;
+  for (const auto &[key, ranks] : holders) {
+    tops.insert(key[0]);
+    lefts.insert(key[2]);
+  }
+  constexpr double least = 2;
+  auto draw = [&](const std::set<int64_t> &begins, double scale, auto drawAt) {
+    double last = 0;
+    for (int64_t begin : begins)
+      if (double at = double(begin) * scale; at - last >= least) {
+        last = at;
+        drawAt(1 + at);
+      }
+  };
+  constexpr StringRef style = "stroke:#333;stroke-width:0.7";
+  draw(tops, height / rows, [&](double y) { picture.addLine(1, y, 1 + width, y, style); });
+  draw(lefts, width / columns, [&](double x) { picture.addLine(x, 1, x, 1 + height, style); });
 }
 
 static void drawPort(const PredictedRun &run, const runtime::PortInfo &port, StringRef what, llvm::raw_ostream &os) {
@@ -73,8 +99,13 @@ static void drawPort(const PredictedRun &run, const runtime::PortInfo &port, Str
     os << ", dimension " << down << " downwards, " << right << " to the right";
   Picture picture(os, std::max(width, 120.0) + 4, height + caption);
   picture.addBox(1, 1, width, height, "fill:#fff;stroke:#888");
+  bool isEachDrawn = holders.size() <= kMaxParts;
+  if (!isEachDrawn)
+    drawBegins(picture, holders, rows, columns, height, width);
   size_t number = 0;
   for (const auto &[key, ranks] : holders) {
+    if (!isEachDrawn)
+      break;
     double y = 1 + double(key[0]) / rows * height, h = double(key[1] - key[0]) / rows * height;
     double x = 1 + double(key[2]) / columns * width, w = double(key[3] - key[2]) / columns * width;
     std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks);
@@ -92,7 +123,9 @@ static void drawPort(const PredictedRun &run, const runtime::PortInfo &port, Str
       picture.addText(x + w / 2, y + h / 2 + 4, tools::formatRanks(ranks), "middle");
   }
   bool isWhole = holders.size() == 1 && run.getNumRanks() > 1;
-  picture.addText(1, height + 15, isWhole ? "every rank has all of it" : formatv("{0} parts", holders.size()).str());
+  picture.addText(1, height + 15,
+                  isWhole ? "every rank has all of it"
+                          : formatv("{0} parts{1}", holders.size(), isEachDrawn ? "" : ", not all drawn").str());
 }
 
 void dovetail::drawCuts(const Prediction &prediction, llvm::raw_ostream &os) {

@@ -96,7 +96,7 @@ static double getTick(double most) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-constexpr double kLabel = 110, kWidth = 1000, kLane = 16, kMoves = 7, kGap = 7, kAxis = 24;
+constexpr double kLabel = 130, kWidth = 1000, kLane = 16, kMoves = 7, kGap = 7, kAxis = 24;
 /// More ranks than this are not told apart in a picture.
 constexpr size_t kMaxLanes = 32, kMaxCurves = 10;
 
@@ -197,8 +197,9 @@ void dovetail::drawLanes(const Prediction &prediction, llvm::raw_ostream &os) {
       int rank = alike[number].front();
       double y = number * row + 2;
       std::string label = (alike[number].size() > 1 ? "ranks " : "rank ") + tools::formatRanks(alike[number]);
+      // Few words: the legend of memory names more ranks.
       if (label.size() > 17)
-        label = label.substr(0, 14) + "...";
+        label = formatv("{0}, ... ({1} ranks)", rank, alike[number].size()).str();
       picture.addText(kLabel - 8, y + kLane - 4, label, "end");
       picture.addBox(kLabel, y, kWidth, kLane, "fill:#f3f3f3");
       Lane steps(picture, y, kLane, kWidth / seconds), moves(picture, y + kLane + 1, kMoves, kWidth / seconds);
@@ -276,8 +277,8 @@ void dovetail::drawMemory(const Prediction &prediction, llvm::raw_ostream &os) {
   size_t curves = alike.size();
   std::vector<std::pair<std::string, std::string>> legend;
   for (size_t number = 0; number < curves; ++number) {
-    std::string ranks = tools::formatRanks(alike[number]);
-    legend.push_back({getColor(number).str(), "rank " + (ranks.size() > 24 ? ranks.substr(0, 21) + "..." : ranks)});
+    const std::vector<int> &ranks = alike[number];
+    legend.push_back({getColor(number).str(), (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks)});
   }
   writeLegend(legend, os);
   if (numGroups > curves)

@@ -98,21 +98,18 @@ void HtmlReport::writeBars(StringRef title, llvm::ArrayRef<std::string> labels, 
 void HtmlReport::writePorts(StringRef title, const char *key) {
   std::vector<Row> rows;
   for (const json &port : report[key])
-    rows.push_back({port["name"], port["type"], port["sharding"], port["format"]});
+    rows.push_back({port["name"], port["type"], tools::shortenSharding(port["sharding"]), port["format"]});
   writeTable(title, {"name", "type", "cut", "format"}, rows);
 }
 
 void HtmlReport::writeExchanges() {
   std::vector<Row> rows;
   for (const json &exchange : report["exchanges"])
-    for (const json &move : exchange["moves"]) {
-      std::string received;
-      for (const json &bytes : move["received_bytes"])
-        received += (received.empty() ? "" : ", ") + getBytes(bytes);
+    for (const json &move : exchange["moves"])
       rows.push_back({std::to_string(exchange["step"].get<int64_t>()), move["class"], exchange["kind"],
-                      getTitle(exchange), move["tensor"], move["from"], move["to"], getBytes(move["bytes"]),
-                      getBytes(move["lower_bound_bytes"]), received});
-    }
+                      getTitle(exchange), move["tensor"], tools::shortenSharding(move["from"]),
+                      tools::shortenSharding(move["to"]), getBytes(move["bytes"]), getBytes(move["lower_bound_bytes"]),
+                      tools::formatByRank(move["received_bytes"], ", ", tools::formatBytes)});
   writeTable(
       "Exchanges",
       {"step", "class", "kind", "name", "tensor", "from", "to", "bytes", "least possible", "received by each rank"},
@@ -123,9 +120,12 @@ void HtmlReport::writeSteps(StringRef title, const char *key) {
   std::vector<Row> rows;
   for (const auto &[index, step] : llvm::enumerate(report[key])) {
     Row row = {std::to_string(index), step["kind"], getTitle(step), "", "", ""};
-    for (const json &tensor : step["writes"])
-      for (auto [cell, name] : {std::pair(3, "type"), std::pair(4, "sharding"), std::pair(5, "format")})
-        row[cell] += (row[cell].empty() ? "" : "; ") + tensor[name].get<std::string>();
+    auto add = [&](size_t cell, const std::string &text) { row[cell] += (row[cell].empty() ? "" : "; ") + text; };
+    for (const json &tensor : step["writes"]) {
+      add(3, tensor["type"]);
+      add(4, tools::shortenSharding(tensor["sharding"]));
+      add(5, tensor["format"]);
+    }
     // Of waits, the steps that are waited for.
     for (const char *name : {"complete", "read"})
       if (step.contains(name) && !step[name].empty())
@@ -136,16 +136,23 @@ void HtmlReport::writeSteps(StringRef title, const char *key) {
 }
 
 void HtmlReport::writeRanks() {
+  // Ranks with the same number have one bar.
   for (auto [title, key] : {std::pair("Memory of each rank", "total_bytes"),
                             std::pair("Bytes received by each rank in a run", "received_bytes")}) {
+    std::vector<std::vector<int64_t>> numbers;
+    for (const json &rank : report["ranks"])
+      numbers.push_back({rank[key].get<int64_t>()});
+    tools::RankGroups groups = tools::groupRanks(numbers, 0);
     std::vector<std::string> labels, texts;
     std::vector<double> values;
-    for (const json &rank : report["ranks"]) {
-      labels.push_back("rank " + std::to_string(rank["rank"].get<int64_t>()));
-      values.push_back(rank[key].get<double>());
-      texts.push_back(getBytes(rank[key]));
+    for (const auto &[number, ranks] : groups.groups) {
+      labels.push_back((ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks));
+      values.push_back(static_cast<double>(number.front()));
+      texts.push_back(tools::formatBytes(number.front()));
     }
     writeBars(title, labels, values, texts);
+    if (groups.left > 0)
+      os << "<p>" << groups.left << " more groups of ranks have less; --report FILE.json lists all ranks.</p>\n";
   }
 }
 

@@ -10,15 +10,12 @@
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Schedule.h"
+#include "dovetail/tools/RankGroups.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <functional>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -228,74 +225,11 @@ std::string text(const json &value) { return value.get<std::string>(); }
 /// The name of a step for people.
 std::string title(const json &step) { return step.value("source", text(step["name"])); }
 
-/// Ranks, pieces and groups of them that the text lists one by one: a line must not grow with the mesh.
-constexpr size_t mostListed = 8, mostGroups = 4, mostRows = 12;
-
-/// Pieces of a dimension as text: equal ones that follow each other are counted where there are many.
-std::string formatPieces(const std::vector<std::string> &pieces, const char *separator) {
-  if (pieces.size() <= mostListed)
-    return absl::StrJoin(pieces, separator);
-  std::vector<std::string> groups;
-  for (size_t i = 0; i < pieces.size() && groups.size() <= mostGroups;) {
-    size_t end = i + 1;
-    while (end < pieces.size() && pieces[end] == pieces[i])
-      ++end;
-    groups.push_back(end - i == 1 ? pieces[i] : absl::StrCat(end - i, " x ", pieces[i]));
-    i = end;
-  }
-  if (groups.size() <= mostGroups)
-    return absl::StrJoin(groups, " + ");
-  return absl::StrCat(pieces[0], separator, pieces[1], separator, pieces[2], separator, "...", separator, pieces.back(),
-                      " (", pieces.size(), " shards)");
-}
-
-/// A sharding as `formatSharding` has it, with long lists of pieces made short.
-std::string shorten(const std::string &sharding) {
-  std::string result;
-  for (size_t at = 0; at < sharding.size();) {
-    // A colon is between axes and pieces.
-    size_t begin = sharding.find(':', at);
-    if (begin == std::string::npos)
-      return result + sharding.substr(at);
-    ++begin;
-    bool areWindows = begin < sharding.size() && sharding[begin] == '[';
-    size_t end = begin;
-    std::vector<std::string> pieces;
-    while (end < sharding.size() && (areWindows ? sharding[end] == '[' : absl::ascii_isdigit(sharding[end]))) {
-      size_t last = areWindows ? sharding.find(')', end) + 1 : sharding.find_first_not_of("0123456789", end);
-      last = std::min(last, sharding.size());
-      pieces.push_back(sharding.substr(end, last - end));
-      end = !areWindows && last < sharding.size() && sharding[last] == '+' ? last + 1 : last;
-    }
-    absl::StrAppend(&result, sharding.substr(at, begin - at), formatPieces(pieces, areWindows ? "" : "+"));
-    at = end;
-  }
-  return result;
-}
-
-/// A number for each rank: the numbers where there are few, else each with the ranks that have it.
-std::string formatByRank(const std::vector<int64_t> &numbers) {
-  if (numbers.size() <= mostListed)
-    return absl::StrJoin(numbers, " ");
-  std::map<int64_t, std::vector<int>, std::greater<>> ranks;
-  for (size_t rank = 0; rank < numbers.size(); ++rank)
-    ranks[numbers[rank]].push_back(static_cast<int>(rank));
-  std::vector<std::string> groups;
-  for (const auto &[number, group] : ranks) {
-    if (groups.size() == mostGroups) {
-      groups.push_back(absl::StrCat(ranks.size() - mostGroups, " other numbers"));
-      break;
-    }
-    groups.push_back(absl::StrCat(number, " (", formatRanks(group), ")"));
-  }
-  return absl::StrJoin(groups, ", ");
-}
-
 std::string formatPorts(const json &ports) {
   std::vector<std::vector<std::string>> rows = {{"name", "type", "cut", "format"}};
   for (const json &port : ports) {
     rows.push_back({text(port["name"]), absl::StrCat(text(port["type"]), port.contains("bounded") ? " at most" : ""),
-                    shorten(text(port["sharding"])), text(port["format"])});
+                    shortenSharding(text(port["sharding"])), text(port["format"])});
     if (port.contains("fed_by"))
       rows.back().push_back(absl::StrCat("in the next run output ", text(port["fed_by"])));
   }
@@ -314,7 +248,7 @@ std::string formatSteps(const json &steps, bool withSymbols) {
       row.push_back(steps[i].value("symbol", ""));
     for (const json &tensor : steps[i]["writes"]) {
       size_t described = row.size();
-      row.insert(row.end(), {text(tensor["type"]), shorten(text(tensor["sharding"])), text(tensor["format"])});
+      row.insert(row.end(), {text(tensor["type"]), shortenSharding(text(tensor["sharding"])), text(tensor["format"])});
       rows.push_back(row);
       row.assign(described, "");
     }
@@ -340,9 +274,10 @@ std::string formatExchanges(const json &exchanges) {
   for (const json &exchange : exchanges)
     for (const json &move : exchange["moves"])
       rows.push_back({std::to_string(exchange["step"].get<int64_t>()), text(move["class"]), text(exchange["kind"]),
-                      title(exchange), text(move["tensor"]), shorten(text(move["from"])), shorten(text(move["to"])),
-                      formatBytes(move["bytes"].get<int64_t>()),
-                      formatByRank(move["received_bytes"].get<std::vector<int64_t>>())});
+                      title(exchange), text(move["tensor"]), shortenSharding(text(move["from"])),
+                      shortenSharding(text(move["to"])), formatBytes(move["bytes"].get<int64_t>()),
+                      formatByRank(move["received_bytes"].get<std::vector<int64_t>>(), " ",
+                                   [](int64_t bytes) { return std::to_string(bytes); })});
   return formatTable(rows);
 }
 
@@ -393,24 +328,17 @@ std::string formatReport(const json &report) {
   std::vector<std::string> titles = {"rank"};
   for (const auto &[title, key] : columns)
     titles.push_back(title);
-  // Ranks with the same numbers have one row.
-  std::map<std::vector<int64_t>, std::vector<int>> ranksOf;
+  // Ranks with the same numbers have one row. Of many, those that need most memory.
+  constexpr size_t total = 5; // Of the columns, total_bytes.
+  std::vector<std::vector<int64_t>> ofRanks;
   for (const json &rank : report["ranks"]) {
-    std::vector<int64_t> numbers;
+    std::vector<int64_t> &numbers = ofRanks.emplace_back();
     for (const auto &[title, key] : columns)
       numbers.push_back(rank[key].get<int64_t>());
-    ranksOf[std::move(numbers)].push_back(rank["rank"].get<int>());
   }
-  std::vector<std::pair<std::vector<int64_t>, std::vector<int>>> groups(ranksOf.begin(), ranksOf.end());
-  // Of many, those that need most memory.
-  constexpr size_t total = 5; // Of the columns, total_bytes.
-  auto needsMore = [&](const auto &a, const auto &b) { return a.first[total] > b.first[total]; };
-  std::stable_sort(groups.begin(), groups.end(), needsMore);
-  size_t left = groups.size() - std::min(groups.size(), mostRows);
-  groups.resize(groups.size() - left);
-  std::sort(groups.begin(), groups.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+  RankGroups groups = groupRanks(ofRanks, total);
   std::vector<std::vector<std::string>> rows = {titles};
-  for (const auto &[numbers, ranks] : groups) {
+  for (const auto &[numbers, ranks] : groups.groups) {
     std::vector<std::string> &row = rows.emplace_back(1, formatRanks(ranks));
     for (int64_t bytes : numbers)
       row.push_back(formatBytes(bytes));
@@ -418,8 +346,8 @@ std::string formatReport(const json &report) {
   bool isForHost = text(report["target"]) == runtime::hostTarget;
   std::string note = isForHost ? absl::StrCat(" (threads of each: ", report["threads"].get<int64_t>(), ")") : "";
   absl::StrAppend(&result, "\nMemory of ranks", note, "\n", formatTable(rows));
-  if (left > 0)
-    absl::StrAppend(&result, "  ", left, " more groups of ranks need less; --json lists all ranks\n");
+  if (groups.left > 0)
+    absl::StrAppend(&result, "  ", groups.left, " more groups of ranks need less; --json lists all ranks\n");
   return result;
 }
 

@@ -38,21 +38,3 @@ std::string tools::formatTable(const std::vector<std::vector<std::string>> &rows
   }
   return text;
 }
-
-std::string tools::formatRanks(const std::vector<int> &ranks) {
-  constexpr int most = 4;
-  std::string text;
-  int ranges = 0;
-  for (size_t i = 0; i < ranks.size();) {
-    if (ranges++ == most)
-      return text + ", ... (" + std::to_string(ranks.size()) + " ranks)";
-    size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1)
-      ++end;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
-    if (end - i > 1)
-      text += "-" + std::to_string(ranks[end - 1]);
-    i = end;
-  }
-  return text;
-}

@@ -122,6 +122,72 @@ def test_legend_of_the_page(path, ranks, is_cut, tmp_path):
     assert len(set(re.findall(r"background:(#\w+)", legend))) == entries
 
 
+def _bars(page, title):
+    """The bars of a part of the report: the text of ranks, and the amount beside it."""
+    part = page[page.index(f"<h2>{title}") :]
+    part = part[: part.index("</table>")]
+    rows = re.findall(r"<tr><td>ranks? ([^<]*)</td><td class=\"bar\"><div [^>]*></div></td><td>([^<]*)</td></tr>", part)
+    assert len(rows) == part.count("<tr>")
+    return rows
+
+
+def _agrees(text, number):
+    value, unit = text.split()
+    unit = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[unit]
+    return abs(float(value) * unit - number) <= 0.051 * unit
+
+
+def test_report_is_bounded(path):
+    pages = {}
+    for ranks in (16, 64, 4096):
+        report = path.with_name("report.html")
+        _compile(path, ranks, "--report", report)
+        pages[ranks] = report.read_text()
+        assert max(len(cell) for cell in re.findall(r"<td>([^<]*)", pages[ranks])) < 300
+    assert len(pages[64]) < 1.3 * len(pages[16]) and len(pages[4096]) < 1.3 * len(pages[16])
+    assert "y:37 x 129 + 27 x 128" in pages[64]
+
+
+def test_report_has_each_rank_once(path):
+    report = path.with_name("report.html")
+    artifact = _compile(path, 64, "--report", report)
+    ranks = json.loads(_inspect(artifact, "--json"))["ranks"]
+    page = report.read_text()
+    for title, key in (("Memory of each rank", "total_bytes"), ("Bytes received by each rank", "received_bytes")):
+        bars = _bars(page, title)
+        assert 1 < len(bars) <= 12
+        assert sorted(rank for names, _ in bars for rank in _ranks(names)) == list(range(64))
+        for names, amount in bars:
+            assert all(_agrees(amount, ranks[rank][key]) for rank in _ranks(names))
+
+
+def test_report_says_what_it_leaves_out(path):
+    sizes = [100 + rank for rank in range(40)]
+    sizes.append(8229 - sum(sizes))
+    report = path.with_name("report.html")
+    _compile(path, 41, "--sizes", "x:2=" + ",".join(map(str, sizes)), "--report", report)
+    page = report.read_text()
+    assert f"y:100+101+102+...+{sizes[-1]} (41 shards)" in page
+    numbers = {rank["total_bytes"] for rank in json.loads(_inspect(path.with_name("pools41.dvt"), "--json"))["ranks"]}
+    said = re.search(r"(\d+) more groups of ranks have less; --report FILE.json lists all ranks", page)
+    assert len(_bars(page, "Memory of each rank")) == 12 and int(said[1]) == len(numbers) - 12
+
+
+@pytest.mark.parametrize("ranks", [256, 4096])
+def test_parts_of_the_page(path, ranks, tmp_path):
+    """Each of a few hundred parts is a box with a title; of thousands, lines say where they begin."""
+    page = tmp_path / "page.html"
+    command = [tool("dovetail"), "plan", path, "--mesh", f"y={ranks}", "--shard", "x=_,_,y,_", "--follow", "100"]
+    code, _, messages = call([*command, "--report", page])
+    assert code == 0, messages
+    html = page.read_text()
+    parts = html[html.index("<h2>What ranks hold") : html.index("<h2>Time of ranks")]
+    assert parts.count(f">{ranks} parts") == 2 and len(parts) < 100_000
+    boxes = 2 * ranks if ranks == 256 else 0
+    assert parts.count("<title>rank ") == boxes and parts.count(", not all drawn<") == (2 if not boxes else 0)
+    assert (parts.count("<line ") > 100) == (not boxes)
+
+
 def test_time_grows_with_ranks(path):
     """`inspect` plans each exchange once, and not once for each rank."""
 

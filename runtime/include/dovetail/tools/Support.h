@@ -16,6 +16,7 @@
 #include "dovetail/runtime/Plan.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/tools/InputSource.h"
+#include "dovetail/tools/RankGroups.h"
 
 #include "absl/status/statusor.h"
 
@@ -55,8 +56,6 @@ bool isSameFile(const std::string &a, const std::string &b);
 std::string formatTable(const std::vector<std::vector<std::string>> &rows, const std::string &indent = "  ");
 /// `3.1 MiB`.
 std::string formatBytes(int64_t bytes);
-/// `0-3, 6`: ranks, in order. Of many ranges the first, and how many ranks there are.
-std::string formatRanks(const std::vector<int> &ranks);
 /// `float32[1, 3, 8, 8]`.
 std::string formatType(runtime::ElementType type, const std::vector<int64_t> &shape);
 
