@@ -13,6 +13,23 @@ target_include_directories(DovetailHeaders INTERFACE
   "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime/include"
   "${PROJECT_BINARY_DIR}/include")
 
+# What the runtime and plug-ins that it opens have to agree about, as a digest: "dovetail/runtime/PluginBuild.h".
+file(GLOB dovetail_plugin_headers CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/Layout/*.h" "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/runtime/*.h")
+set(dovetail_plugin_build "${PROJECT_BINARY_DIR}/include/dovetail/runtime/PluginBuild.h")
+string(JOIN " " dovetail_toolchain "${PROJECT_VERSION}" "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}"
+  "${CMAKE_SYSTEM_PROCESSOR}" "${CMAKE_BUILD_TYPE}" "${DOVETAIL_SANITIZE}" "${absl_VERSION}")
+add_custom_command(
+  OUTPUT "${dovetail_plugin_build}"
+  COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}/runtime/include/dovetail"
+          "-DTOOLCHAIN=${dovetail_toolchain}" "-DOUTPUT=${dovetail_plugin_build}"
+          -P "${PROJECT_SOURCE_DIR}/cmake/PluginBuild.cmake"
+  DEPENDS ${dovetail_plugin_headers} "${PROJECT_SOURCE_DIR}/cmake/PluginBuild.cmake"
+  COMMENT "Generating PluginBuild.h"
+  VERBATIM)
+add_custom_target(DovetailPluginBuildHeader DEPENDS "${dovetail_plugin_build}")
+add_dependencies(DovetailHeaders DovetailPluginBuildHeader)
+
 # Commands and the import are small rather than fast: a wheel has little room, and they take no time. The precompiled
 # header says which targets these are, as its options have to be theirs.
 function(dovetail_optimize_size name precompiled)

@@ -4,6 +4,7 @@
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ pytestmark = pytest.mark.quick
 
 LIBRARIES = {"dovetail": "dovetail_version", "dovetail-compiler": "dovetail_compiler_version"}
 INCOMPATIBLE = 7
+#: What the runtime and plug-ins of this build have in common.
+PLUGIN_BUILD = build_dir() / "include/dovetail/runtime/PluginBuild.h"
 
 
 @functools.cache
@@ -191,6 +194,52 @@ def test_plugins_of_another_version(artifact, tmp_path, monkeypatch, version):
     assert not (tmp_path / "y.npz").exists()
     # Who does not ask for them is not concerned.
     assert call([tool("dovetail-run"), "devices", "--target", "cpu"])[0] == 0
+
+
+def test_plugins_of_another_build(artifact, tmp_path, monkeypatch):
+    """A plug-in of the same version whose headers, or whose compiler, were others."""
+    libraries = {path.name: path for path in build_dir().glob("lib/libdovetail_*.so")}
+    own = re.search('"([0-9a-f]{12})"', PLUGIN_BUILD.read_text())[1]
+    for source, name in (("transport_sockets", "transport_other"), ("emulated", "other")):
+        code = libraries[f"libdovetail_{source}.so"].read_bytes()
+        assert code.count(own.encode()) == 1
+        (tmp_path / f"libdovetail_{name}.so").write_bytes(code.replace(own.encode(), b"0123456789ab"))
+    monkeypatch.setenv("DOVETAIL_PLUGINS", str(tmp_path))
+    for program in ("dovetail", "dovetail-run"):
+        run = [tool(program), "run", artifact, "--comm", "other", "--output", tmp_path / "y.npz"]
+        for command, name in ((run, "transport_other"), ([tool(program), "devices", "--target", "other"], "other")):
+            code, _, messages = call(command)
+            assert code == INCOMPATIBLE, f"{command}: exit code {code}: {messages}"
+            said = f"the plug-in libdovetail_{name}.so is of another build (0123456789ab) than this runtime ({own})"
+            assert said in messages and "install the two from the same release" in messages
+            assert messages.count("\n") == 1
+    assert not (tmp_path / "y.npz").exists()
+
+
+def test_plugin_build_tells_headers_apart(tmp_path):
+    """Comments and other files do not matter, so that plug-ins need not be built again for them."""
+
+    def digest(toolchain="clang", **edits):
+        include = tmp_path / "include"
+        shutil.rmtree(include, ignore_errors=True)
+        shutil.copytree(ROOT / "runtime/include/dovetail", include)
+        for name, (old, new) in edits.items():
+            path = include / "runtime" / f"{name}.h"
+            assert old in path.read_text()
+            path.write_text(path.read_text().replace(old, new, 1))
+        values = {"SOURCE": include, "TOOLCHAIN": toolchain, "OUTPUT": tmp_path / "build.h"}
+        command = ["cmake", *(f"-D{key}={value}" for key, value in values.items())]
+        code, _, messages = call([*command, "-P", ROOT / "cmake/PluginBuild.cmake"])
+        assert code == 0, messages
+        return re.search('"([0-9a-f]{12})"', (tmp_path / "build.h").read_text())[1]
+
+    own = digest()
+    assert digest(Device=("///", "/// Note:")) == own
+    assert digest(ProgramRunner=("struct ", "struct Other;\nstruct ")) == own
+    assert digest(toolchain="gcc") != own
+    # `Stream.h` is included by both.
+    for name in ("Device", "Transport", "Stream"):
+        assert digest(**{name: ("virtual ", "virtual int added();\n  virtual ")}) != own
 
 
 # What --version says.

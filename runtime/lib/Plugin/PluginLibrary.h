@@ -13,12 +13,15 @@
 #ifndef DOVETAIL_RUNTIME_PLUGIN_PLUGINLIBRARY_H
 #define DOVETAIL_RUNTIME_PLUGIN_PLUGINLIBRARY_H
 
+#include "dovetail/runtime/PluginBuild.h"
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dovetail::runtime {
@@ -28,8 +31,8 @@ namespace dovetail::runtime {
 /// and in the folders of the variable DOVETAIL_PLUGINS. Errors: NOT_FOUND, naming the folders; UNAVAILABLE.
 absl::StatusOr<void *> openPluginLibrary(const std::string &name, const char *symbol);
 
-/// What that function, a `const Plugin *()`, returns, which begins with its version. Errors: those of
-/// `openPluginLibrary`, and FAILED_PRECONDITION for another version.
+/// What that function, a `const Plugin *()`, returns, which begins with its version, and the build that it is of.
+/// Errors: those of `openPluginLibrary`, and FAILED_PRECONDITION for another version or build.
 template <typename Plugin>
 absl::StatusOr<const Plugin *> openPlugin(const std::string &name, const char *symbol, uint32_t version) {
   absl::StatusOr<void *> opened = openPluginLibrary(name, symbol);
@@ -40,6 +43,10 @@ absl::StatusOr<const Plugin *> openPlugin(const std::string &name, const char *s
     return absl::FailedPreconditionError(absl::StrCat(
         "the plug-in libdovetail_", name, ".so has version ", plugin->version,
         " of its interface, but this runtime needs version ", version, "; install the two from the same release"));
+  if (std::string_view(plugin->build) != pluginBuild)
+    return absl::FailedPreconditionError(absl::StrCat("the plug-in libdovetail_", name, ".so is of another build (",
+                                                      plugin->build, ") than this runtime (", pluginBuild,
+                                                      "); install the two from the same release, or build both again"));
   return plugin;
 }
 

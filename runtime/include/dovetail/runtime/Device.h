@@ -165,6 +165,8 @@ public:
 struct DevicePlugin {
   /// `devicePluginVersion` as the plug-in was compiled.
   uint32_t version;
+  /// `pluginBuild` of PluginBuild.h as the plug-in was compiled, as in `TransportPlugin`.
+  const char *build;
   /// The kind of its memory, as in `TransportPlugin`: transports that move such memory connect its ranks.
   const char *memory;
   /// How many devices there are. Errors: UNAVAILABLE, with what is missing (a driver, a library, its version) and what
@@ -179,7 +181,7 @@ struct DevicePlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t devicePluginVersion = 11;
+inline constexpr uint32_t devicePluginVersion = 12;
 
 /// The one symbol of a plug-in: `extern "C" const DevicePlugin *dovetailDevicePlugin()`.
 inline constexpr const char *devicePluginSymbol = "dovetailDevicePlugin";

@@ -117,6 +117,8 @@ struct WorldRequest {
 struct TransportPlugin {
   /// `transportPluginVersion` as the plug-in was compiled.
   uint32_t version;
+  /// `pluginBuild` of PluginBuild.h as the plug-in was compiled: versions do not tell builds of one day apart.
+  const char *build;
   /// The kind of memory that messages are in: `hostMemory`, or what a `DevicePlugin` calls its own.
   const char *memory;
   /// What it connects, in a few words, as in `one GPU of NVIDIA for each process`.
@@ -138,7 +140,7 @@ struct TransportPlugin {
 };
 
 /// Incremented whenever anything in this header or those that it includes changes.
-inline constexpr uint32_t transportPluginVersion = 6;
+inline constexpr uint32_t transportPluginVersion = 7;
 
 /// The one symbol of a plug-in: `extern "C" const TransportPlugin *dovetailTransportPlugin()`.
 inline constexpr const char *transportPluginSymbol = "dovetailTransportPlugin";

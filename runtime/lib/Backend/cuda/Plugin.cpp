@@ -8,6 +8,8 @@
 
 #include "Libraries.h"
 
+#include "dovetail/runtime/PluginBuild.h"
+
 #include "absl/strings/str_cat.h"
 
 using namespace dovetail::runtime;
@@ -75,7 +77,7 @@ absl::StatusOr<std::shared_ptr<DeviceContext>> openContext(int ordinal) { return
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const DevicePlugin *dovetailDevicePlugin() {
-  static const DevicePlugin plugin = {devicePluginVersion, "cuda",      countDevices,
+  static const DevicePlugin plugin = {devicePluginVersion, pluginBuild, "cuda",       countDevices,
                                       openDevice,          openContext, listLibraries};
   return &plugin;
 }

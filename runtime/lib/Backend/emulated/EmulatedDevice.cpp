@@ -12,9 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockRunner.h"
+
 #include "EmulatedMemory.h"
 #include "EmulatedStream.h"
 #include "TransformCall.h"
+#include "dovetail/runtime/PluginBuild.h"
 
 #include "../../Memory/BoxTasks.h"
 #include "../../Program/CodeObject.h"
@@ -187,6 +189,6 @@ absl::StatusOr<std::shared_ptr<DeviceContext>> openContext(int) { return std::ma
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const DevicePlugin *dovetailDevicePlugin() {
-  static const DevicePlugin plugin{devicePluginVersion, hostMemory, countDevices, openDevice, openContext};
+  static const DevicePlugin plugin{devicePluginVersion, pluginBuild, hostMemory, countDevices, openDevice, openContext};
   return &plugin;
 }

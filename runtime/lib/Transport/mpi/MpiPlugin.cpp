@@ -12,6 +12,8 @@
 
 #include "MpiChoice.h"
 
+#include "dovetail/runtime/PluginBuild.h"
+
 #include "absl/strings/str_cat.h"
 
 using namespace dovetail::runtime;
@@ -55,6 +57,7 @@ absl::StatusOr<std::unique_ptr<ProcessWorld>> enterWorld(const WorldRequest &req
 
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
   static const TransportPlugin plugin = {transportPluginVersion,
+                                         pluginBuild,
                                          hostMemory,
                                          "each process that mpirun or srun starts is a rank",
                                          nullptr,

@@ -13,6 +13,8 @@
 
 #include "MpiTransport.h"
 
+#include "dovetail/runtime/PluginBuild.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -199,9 +201,14 @@ std::vector<std::pair<std::string, std::string>> listLibraries() { return {{"MPI
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
-  static const TransportPlugin plugin = {
-      transportPluginVersion, hostMemory, "each process that mpirun or srun starts is a rank", nullptr, nullptr,
-      listLibraries,          enterWorld,
-      /*isPublic=*/false};
+  static const TransportPlugin plugin = {transportPluginVersion,
+                                         pluginBuild,
+                                         hostMemory,
+                                         "each process that mpirun or srun starts is a rank",
+                                         nullptr,
+                                         nullptr,
+                                         listLibraries,
+                                         enterWorld,
+                                         /*isPublic=*/false};
   return &plugin;
 }

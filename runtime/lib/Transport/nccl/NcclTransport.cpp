@@ -8,6 +8,7 @@
 
 #include "NcclApi.h"
 
+#include "dovetail/runtime/PluginBuild.h"
 #include "dovetail/runtime/Transport.h"
 
 #include "absl/strings/str_cat.h"
@@ -267,6 +268,7 @@ std::vector<std::pair<std::string, std::string>> listLibraries() {
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
   static const TransportPlugin plugin = {
       .version = transportPluginVersion,
+      .build = pluginBuild,
       .memory = "cuda",
       .description = "each process is a rank with a GPU of NVIDIA",
       .nameGroup = nameGroup,

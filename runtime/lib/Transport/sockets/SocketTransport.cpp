@@ -12,6 +12,8 @@
 
 #include "SocketMesh.h"
 
+#include "dovetail/runtime/PluginBuild.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -118,6 +120,7 @@ absl::StatusOr<std::unique_ptr<Transport>> joinGroup(const std::string &name, Gr
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
   static const TransportPlugin plugin = {
       .version = transportPluginVersion,
+      .build = pluginBuild,
       .memory = hostMemory,
       .description = "each process is a rank of this machine, for tests",
       .nameGroup = nameGroup,

@@ -23,7 +23,7 @@ using testing::Not;
 namespace {
 
 /// With the stubs among the plug-ins: `stub` moves memory of the host, `abacus` another kind, `old` is of another
-/// version.
+/// version, `stale` of another build.
 class Registry : public testing::Test {
 protected:
   void SetUp() override { ::setenv("DOVETAIL_PLUGINS", DOVETAIL_TEST_TRANSPORTS, 1); }
@@ -96,6 +96,15 @@ TEST_F(Registry, OtherVersionsAreRefused) {
   absl::Status status = problem("old");
   EXPECT_EQ(runtime::exitCodeOf(status), 7) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("install the two from the same release"));
+}
+
+TEST_F(Registry, OtherBuildsAreRefused) {
+  absl::Status status = problem("stale");
+  EXPECT_EQ(runtime::exitCodeOf(status), 7) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("the plug-in libdovetail_transport_stale.so is of another build (0123) than this runtime ("),
+            HasSubstr("; install the two from the same release, or build both again")));
 }
 
 /// All that a transport has to do to be reached is to be there.

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/runtime/PluginBuild.h"
 #include "dovetail/runtime/Transport.h"
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> listLibraries() { return {{"lib
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const TransportPlugin *dovetailTransportPlugin() {
-  static const TransportPlugin plugin = {STUB_VERSION, STUB_MEMORY, "connects nobody",
-                                         nameGroup,    joinGroup,   listLibraries};
+  static const TransportPlugin plugin = {STUB_VERSION, STUB_BUILD, STUB_MEMORY,  "connects nobody",
+                                         nameGroup,    joinGroup,  listLibraries};
   return &plugin;
 }
