@@ -103,11 +103,25 @@ std::string dovetail::formatMesh(const layout::Mesh &mesh) {
   return text;
 }
 
-LogicalResult OptionParser::parseNumbers(StringRef option, StringRef text, int64_t least,
-                                         llvm::SmallVectorImpl<int64_t> &numbers, char separator) {
+/// The items of a list. Brackets around it and spaces do not matter: people copy lists from what `inspect` and Python
+/// print.
+static SmallVector<StringRef> splitList(StringRef text, char separator = ',') {
+  text = text.trim();
+  for (auto [begin, end] : {std::pair('[', ']'), {'(', ')'}})
+    if (text.size() >= 2 && text.front() == begin && text.back() == end) {
+      text = text.drop_front().drop_back();
+      break;
+    }
   SmallVector<StringRef> parts;
   text.split(parts, separator);
-  for (StringRef part : parts) {
+  for (StringRef &part : parts)
+    part = part.trim();
+  return parts;
+}
+
+LogicalResult OptionParser::parseNumbers(StringRef option, StringRef text, int64_t least,
+                                         llvm::SmallVectorImpl<int64_t> &numbers, char separator) {
+  for (StringRef part : splitList(text, separator)) {
     int64_t number;
     if (part.getAsInteger(10, number) || number < least)
       return usage("'" + option + "': '" + part + "' is not a whole number of at least " + Twine(least));
@@ -118,8 +132,7 @@ LogicalResult OptionParser::parseNumbers(StringRef option, StringRef text, int64
 
 LogicalResult OptionParser::parseMesh(StringRef text) {
   std::string option = ("--mesh " + text).str();
-  SmallVector<StringRef> parts;
-  text.split(parts, ',');
+  SmallVector<StringRef> parts = splitList(text);
   if (int64_t number; text.starts_with("auto=")) {
     if (text.drop_front(5).getAsInteger(10, number) || number < 1 || number > kMaxRanks)
       return usage("'" + option + "': expected a number of ranks from 1 to " + Twine(kMaxRanks));
@@ -170,8 +183,7 @@ LogicalResult OptionParser::parseShard(StringRef text) {
   ShardRequest request;
   request.tensor = name.str();
   llvm::StringMap<size_t> dimOf;
-  SmallVector<StringRef> entries;
-  spec.split(entries, ',');
+  SmallVector<StringRef> entries = splitList(spec);
   for (auto [dim, entry] : llvm::enumerate(entries)) {
     std::vector<std::string> &axes = request.dims.emplace_back();
     if (entry == "_")
@@ -179,9 +191,11 @@ LogicalResult OptionParser::parseShard(StringRef text) {
     if (isMeantUnsplit(entry))
       return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry +
                    "'; write '_' for a dimension that stays whole: --shard " + name + "=" + fixUnsplit(entries));
-    SmallVector<StringRef> names;
-    entry.split(names, '+');
-    for (StringRef axis : names) {
+    // A tuple of axes, or what `inspect` prints of an axis and its pieces.
+    if (auto [axis, pieces] = entry.split(':'); !pieces.empty())
+      return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry + "'; write the axis '" + axis +
+                   "' alone, and the extents of its shards as --sizes " + name + ":" + Twine(dim) + "=" + pieces);
+    for (StringRef axis : splitList(entry, '+')) {
       if (axis.empty())
         return usage("'" + option + "': entry " + Twine(dim) + " is '" + entry +
                      "'; expected '_', an axis, or axes joined by '+'");

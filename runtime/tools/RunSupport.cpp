@@ -21,11 +21,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <unistd.h>
 
 using namespace dovetail;
@@ -363,7 +365,11 @@ std::string tools::formatBytes(int64_t bytes) {
 
 absl::Status tools::flushOutput() {
   // The error of an earlier write is remembered, but not its kind.
+  errno = 0;
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return absl::OkStatus();
+  pollfd output = {STDOUT_FILENO, POLLOUT, 0};
+  if (errno == EPIPE || (::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0))
+    return absl::CancelledError("the reader of the standard output has ended");
   return absl::PermissionDeniedError("cannot write to the standard output; is the disk full?");
 }

@@ -2,12 +2,16 @@
 """Command lines: wrong ones get a sentence that says what to type, and help texts are short and name defaults."""
 
 import functools
+import os
 import re
+import signal
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from harness.backend import FILE, USAGE, call, tool
+from harness.sanitizers import without_preload
 from onnx import TensorProto, helper, numpy_helper
 
 #: Commands of each program, with the positional argument of each.
@@ -228,6 +232,77 @@ def test_a_dimension_that_stays_whole(folder, blank):
     spec = f"image={blank},_,y,{blank}"
     messages = _wrong(folder, "compile", "m.onnx", "-o", "none.dvt", "--mesh", "y=2", "--shard", spec)
     assert "write '_' for a dimension that stays whole: --shard image=_,_,y,_" in messages
+
+
+#: Lists as people copy them from `inspect`, Python and PyTorch.
+LISTS = [
+    ["--shard", "image=[_, _, y, x]"],
+    ["--shard", "image=(_,_,y,x)"],
+    ["--shard", "image= _ , _ , y , x "],
+    ["--shard", "image=[_, _, [y], (x)]"],
+    ["--mesh", "y=2, x=2"],
+    ["--sizes", "image:2=[5, 3]"],
+    ["--sizes", "image:2=5 + 3"],
+]
+
+
+@pytest.mark.parametrize("flags", LISTS, ids=" ".join)
+def test_lists_may_have_brackets_and_spaces(folder, tmp_path, flags):
+    plain = {"--mesh": "y=2,x=2", "--shard": "image=_,_,y,x", "--sizes": "image:2=5,3"}
+    artifacts = []
+    for number, given in enumerate((plain, plain | dict([flags]))):
+        path = tmp_path / f"{number}.dvt"
+        options = [text for option in given.items() for text in option]
+        code, _, messages = call([tool("dovetail"), "compile", folder / "m.onnx", "-q", "-o", path, *options])
+        assert code == 0, messages
+        artifacts.append(path.read_bytes())
+    assert artifacts[0] == artifacts[1]
+
+
+def test_lists_of_shapes(folder, tmp_path):
+    _model(tmp_path / "open.onnx", ["n", 3, "h", "w"])
+    results = []
+    for shape in ("image=1,3,8,6", "image=[1, 3, 8, 6]"):
+        command = [tool("dovetail"), "inspect", "--json", tmp_path / "open.onnx", "--shape", shape]
+        results.append(call(command))
+        assert results[-1][0] == 0, results[-1]
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("spec", ["image=[_,_,y,_", "image=_,_,y],_", "image=[[_,_,y,_]]"])
+def test_brackets_that_do_not_match(folder, spec):
+    messages = _wrong(folder, "compile", "m.onnx", "-o", "none.dvt", "--mesh", "y=2", "--shard", spec)
+    assert f"'--shard {spec}': the mesh has no axis '" in messages
+
+
+def test_shardings_of_inspect(folder):
+    """`inspect` prints the pieces of a dimension, which have an option of their own."""
+    text = call([tool("dovetail"), "compile", "m.onnx", "-o", "p2.dvt", "--mesh", "y=2", "-q"], cwd=folder)
+    assert text[0] == 0, text
+    wrong = ["compile", "m.onnx", "-o", "none.dvt", "--mesh", "y=2", "--shard", "image=[_, _, y:5+3, _]"]
+    assert "write the axis 'y' alone, and the extents of its shards as --sizes image:2=5+3" in _wrong(folder, *wrong)
+
+
+@pytest.mark.parametrize("ignores", [False, True], ids=["default", "ignored"])
+@pytest.mark.parametrize(
+    "program, command",
+    [("dovetail", "operators"), ("dovetail", "operators --json"), ("dovetail", "--help"), ("dovetail-run", "inspect p.dvt")],
+)
+def test_reader_that_ends_early(folder, program, command, ignores):
+    """`dovetail operators | head -1`: no message, and the exit code of whom SIGPIPE ends, if it is ignored, too."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    previous = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        result = subprocess.run(
+            [tool(program), *command.split()], cwd=folder, stdout=writing, stderr=subprocess.PIPE,
+            restore_signals=not ignores, env=without_preload(),
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGPIPE, previous)
+        os.close(writing)
+    assert result.stderr == b""
+    assert result.returncode == (128 + signal.SIGPIPE if ignores else -signal.SIGPIPE)
 
 
 def test_options_of_other_commands(folder):

@@ -61,6 +61,8 @@ int main(int argc, char **argv) {
     return 6;
   }
   if (absl::Status status = tools::flushOutput(); !status.ok() && exitCode == 0) {
+    if (absl::IsCancelled(status))
+      return tools::unreadExitCode;
     std::fprintf(stderr, "dovetail-run: error: %s\n", std::string(status.message()).c_str());
     return runtime::exitCodeOf(status);
   }

@@ -46,6 +46,8 @@ static absl::Status finishOutput() {
   llvm::outs().flush();
   if (std::error_code error = llvm::outs().error()) {
     llvm::outs().clear_error();
+    if (error == std::errc::broken_pipe)
+      return absl::CancelledError("the reader of the standard output has ended");
     return absl::PermissionDeniedError("cannot write to the standard output: " + error.message());
   }
   return tools::flushOutput();
@@ -97,6 +99,8 @@ int dovetail_main(int argc, char **argv) {
   app.add_flag_callback("--list-cpus", [] { printCpus(); }, "Print the names that --cpu takes, one a line.");
   exitCode = carryOut(app, argc, argv, exitCode, llvm::errs());
   if (absl::Status status = finishOutput(); !status.ok()) {
+    if (absl::IsCancelled(status))
+      return exitCode ? exitCode : tools::unreadExitCode;
     llvm::errs() << "dovetail: error: " << std::string(status.message()) << "\n";
     return exitCode ? exitCode : runtime::exitCodeOf(status);
   }

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,11 @@ bool namesUnknownCommand(const CLI::App &app, int argc, char **argv);
 /// What is wrong with the command line `argv` of `app`, what was probably meant, and where to read on.
 std::string describeUsageError(const CLI::ParseError &error, const CLI::App &app, int argc, char **argv);
 
-/// Makes sure that what was printed on the standard output has arrived. Errors: of the file system.
+/// Makes sure that what was printed on the standard output has arrived. Errors: of the file system; CANCELLED where the
+/// reader of a pipe has ended, which is no reason for a message.
 absl::Status flushOutput();
+/// The exit code of a command whose output nobody read to the end: that of programs which SIGPIPE ends.
+inline constexpr int unreadExitCode = 128 + SIGPIPE;
 
 } // namespace dovetail::tools
 
