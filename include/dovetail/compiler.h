@@ -25,6 +25,11 @@ extern "C" {
 /// The version of the library, such as "0.1.0".
 DOVETAIL_COMPILER_API const char *dovetail_compiler_version(void);
 
+/// Whether SIGINT ends calls of the process's main thread, which then return 130 before their next phase or pass. This
+/// holds where the process handles SIGINT, and its handler is called, too. It is 0 at first. For languages whose
+/// handlers act when a call has returned.
+DOVETAIL_COMPILER_API void dovetail_compiler_set_interruptible(int is_interruptible);
+
 /// What came of a compilation.
 typedef struct dovetail_compilation dovetail_compilation;
 

@@ -23,8 +23,10 @@
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Sharding/Passes.h"
+#include "dovetail/runtime/Interruption.h"
 #include "dovetail/tools/Support.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Action.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -122,6 +124,12 @@ std::unique_ptr<MLIRContext> dovetail::createContext() {
   auto context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   // Whole operations, with constants and the cuts of all ranks, are of use to those who work on the compiler only.
   context->printOpOnDiagnostic(false);
+  // Whoever has interrupted the compilation does not wait for the passes that are left of a phase.
+  if (runtime::isInterruptible())
+    context->registerActionHandler([](llvm::function_ref<void()> act, const tracing::Action &) {
+      if (!runtime::isInterrupted())
+        act();
+    });
   return context;
 }
 
@@ -217,7 +225,7 @@ LogicalResult Compilation::runPasses(Phase phase, const CompileOptions &tuned, s
   PassManager passes(&context);
   passes.addInstrumentation(std::make_unique<PassTimer>(passTimes));
   addPasses(phase, tuned, passes);
-  return passes.run(*module);
+  return success(succeeded(passes.run(*module)) && !runtime::isInterrupted());
 }
 
 /// `kDeparturesAttrName` of a function that does not follow all that is stated.
@@ -308,6 +316,8 @@ void Compilation::showPhase(Phase phase) const {
 }
 
 LogicalResult Compilation::runPhase(Phase phase) {
+  if (runtime::isInterrupted())
+    return failure();
   showPhase(phase);
   Progress::Parts parts;
   Instant begin;
@@ -321,7 +331,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
   Diagnostics::Scope scope(diagnostics, context, getPhaseExitCode(phase));
   std::vector<PassTime> passTimes;
   if (failed(phase == Phase::Propagate ? propagate(passTimes) : runPasses(phase, tuned, passTimes))) {
-    if (diagnostics.getExitCode() == ExitCode::Ok)
+    if (diagnostics.getExitCode() == ExitCode::Ok && !runtime::isInterrupted())
       return diagnostics.error(ExitCode::Internal, "phase " + getPhaseName(phase) +
                                                        " failed without a message; this is a defect of the compiler");
     return failure();
@@ -422,7 +432,7 @@ LogicalResult Compilation::prepack(Artifact &artifact) {
 }
 
 LogicalResult Compilation::emit(llvm::function_ref<LogicalResult(const Artifact &)> write) {
-  if (failed(generateCode()))
+  if (failed(generateCode()) || runtime::isInterrupted())
     return failure();
   showPhase(Phase::Emit);
   Progress::Parts parts;

@@ -15,6 +15,7 @@
 #include "DominatedOptions.h"
 #include "Elimination.h"
 
+#include "dovetail/runtime/Interruption.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -202,7 +203,7 @@ ChoiceGraph::Solution ChoiceSearch::branch(const ChoiceGraph &part, double upper
     double bound = least;
     bool isOpen = !CostShifting::isClosed(least, upper);
     exhausted |= isOpen && work >= limits.work;
-    if (isOpen && work < limits.work) {
+    if (isOpen && work < limits.work && !runtime::isInterrupted()) {
       left[chosen] = {option};
       ChoiceGraph::Solution found = solve(restrict(part, left), upper, /*isOriginal=*/false);
       bound = std::max(bound, found.bound);

@@ -6,8 +6,8 @@ import functools
 import os
 import warnings
 
-from ._errors import DovetailError
-from ._library import open_library
+from ._errors import INTERRUPTED, DovetailError
+from ._library import let_interrupt, open_library
 from ._messages import speak_python, split_messages
 from ._program import Program
 
@@ -25,6 +25,8 @@ def _compiler():
     for name in ("messages", "output", "summary"):
         text = getattr(library, f"dovetail_compilation_{name}")
         text.argtypes, text.restype = [ctypes.c_void_p], ctypes.c_char_p
+    library.dovetail_compiler_set_interruptible.argtypes = [ctypes.c_int]
+    library.dovetail_compiler_set_interruptible.restype = None
     library.dovetail_compilation_free.argtypes = [ctypes.c_void_p]
     library.dovetail_compilation_free.restype = None
     return library
@@ -149,6 +151,8 @@ def _finish(code, result, speak, stacklevel):
     """The messages of a compilation but errors, which are raised; warnings are those of Python."""
     text = _compiler().dovetail_compilation_messages(result).decode(errors="replace")
     messages = [(kind, speak(message)) for kind, message in split_messages(text)]
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     errors = [message for kind, message in messages if kind in ("error", "note")]
     if code:
         raise DovetailError(code, "\n".join(errors))
@@ -164,11 +168,12 @@ def _compile(model, arguments, base_dir, speak, stacklevel):
     result = ctypes.c_void_p()
     path, data = _read_model(model, base_dir)
     options = texts, len(texts), ctypes.byref(result)
-    if data is None:
-        code = compiler.dovetail_compile_file(os.fsencode(path), *options)
-    else:
-        code = compiler.dovetail_compile_bytes(data, len(data), os.fsencode(path), *options)
+    let_interrupt(compiler.dovetail_compiler_set_interruptible)
     try:
+        if data is None:
+            code = compiler.dovetail_compile_file(os.fsencode(path), *options)
+        else:
+            code = compiler.dovetail_compile_bytes(data, len(data), os.fsencode(path), *options)
         remarks = _finish(code, result, speak, stacklevel + 1)
         size = ctypes.c_size_t()
         address = compiler.dovetail_compilation_artifact(result, ctypes.byref(size))
@@ -193,8 +198,9 @@ def run_command(command, model, arguments, base_dir=None):
     texts = _texts([command, *arguments, "--", path])
     result = ctypes.c_void_p()
     size = 0 if data is None else len(data)
-    code = compiler.dovetail_command(len(texts), texts, data, size, ctypes.byref(result))
+    let_interrupt(compiler.dovetail_compiler_set_interruptible)
     try:
+        code = compiler.dovetail_command(len(texts), texts, data, size, ctypes.byref(result))
         output = compiler.dovetail_compilation_output(result).decode(errors="replace")
         if output and code:
             text = compiler.dovetail_compilation_messages(result).decode(errors="replace")

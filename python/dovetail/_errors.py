@@ -2,6 +2,10 @@
 """What goes wrong in the compiler and the runtime."""
 
 
+#: What calls return that Ctrl-C has ended.
+INTERRUPTED = 130
+
+
 class DovetailError(Exception):
     """The message is the compiler's or the runtime's; `code` is the command-line tools' exit code for it.
 

@@ -5,6 +5,7 @@ import ctypes
 import functools
 import os
 import pathlib
+import signal
 
 from ._errors import DovetailError
 from ._version import __version__
@@ -53,6 +54,14 @@ def _check_version(library, name, path):
             f"'{path}' is of {f'Dovetail {found}' if found else 'an older Dovetail'}, but this Python package is of "
             f"Dovetail {__version__}: {_advice()}",
         )
+
+
+def let_interrupt(function):
+    """Lets Ctrl-C end the next calls of a library, where it raises KeyboardInterrupt when they have returned.
+
+    `function` is that of the library which says so. A handler of somebody else may want to go on.
+    """
+    function(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 
 
 @functools.cache

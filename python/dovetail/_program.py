@@ -17,8 +17,8 @@ import weakref
 
 import numpy as np
 
-from ._errors import DovetailError
-from ._library import open_library
+from ._errors import INTERRUPTED, DovetailError
+from ._library import let_interrupt, open_library
 
 
 class _DataType(ctypes.Structure):
@@ -90,6 +90,8 @@ def _runtime():
     handle, out, size = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t
     tensors = ctypes.POINTER(_Tensor)
     library.dovetail_last_error.restype = ctypes.c_char_p
+    library.dovetail_set_interruptible.argtypes = [ctypes.c_int32]
+    library.dovetail_set_interruptible.restype = None
     library.dovetail_program_load.argtypes = [ctypes.c_char_p, out]
     library.dovetail_program_open.argtypes = [ctypes.c_char_p, out]
     library.dovetail_program_load_bytes.argtypes = [ctypes.c_char_p, size, out]
@@ -142,6 +144,8 @@ def _check_not_forked(process):
 
 
 def _check(code):
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     if code:
         raise DovetailError(code, _runtime().dovetail_last_error().decode(errors="replace"))
 
@@ -348,11 +352,16 @@ class Program:
         _check_not_forked(self._process)
         # A runner that failed is freed, which must not happen while another thread uses it.
         with self._lock:
-            runner = self._runner(*key)
-            code = runtime.dovetail_runner_run_steps(runner, given, len(arrays), made, len(results), steps)
-            if code not in (0, 2):
-                self._runners.pop(key)[1]()
-            _check(code)
+            code = None
+            try:
+                let_interrupt(runtime.dovetail_set_interruptible)
+                runner = self._runner(*key)
+                code = runtime.dovetail_runner_run_steps(runner, given, len(arrays), made, len(results), steps)
+                _check(code)
+            finally:
+                # Ctrl-C may come before the code is there.
+                if code not in (0, 2) and key in self._runners:
+                    self._runners.pop(key)[1]()
             results = [self._cut(runner, index, array) for index, array in enumerate(results)]
         return {port.name: array for port, array in zip(self.outputs, results)}
 

@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 
 from ._errors import DovetailError
+from ._library import let_interrupt
 from ._program import _check, _check_not_forked, _number_of_threads, _RunnerOptions, _runtime, _warn
 
 
@@ -34,6 +35,7 @@ class Runner:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._handle = ctypes.c_void_p()
+        let_interrupt(_runtime().dovetail_set_interruptible)
         _check(_runtime().dovetail_runner_create(program._handle, ctypes.byref(options), ctypes.byref(self._handle)))
         self._finalizer = weakref.finalize(self, _runtime().dovetail_runner_free, self._handle)
         _warn(self._handle, stacklevel=2)
@@ -117,6 +119,7 @@ class Runner:
         with self._lock:
             if not self._finalizer.alive:
                 raise DovetailError(2, "the runner is closed")
+            let_interrupt(_runtime().dovetail_set_interruptible)
             _check(_runtime().dovetail_runner_run_local(self._handle, *tensors))
         count = len(program.outputs)
         results = {port.name: made[index::count] for index, port in enumerate(program.outputs)}

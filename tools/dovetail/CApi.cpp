@@ -18,6 +18,7 @@
 #include "dovetail/Driver/Compilation.h"
 #include "dovetail/Driver/Summary.h"
 #include "dovetail/runtime/HostFeatures.h"
+#include "dovetail/runtime/Interruption.h"
 #include "dovetail/runtime/Version.h"
 
 #include <new>
@@ -29,9 +30,13 @@ struct dovetail_compilation {
   std::string messages, output, summary;
 };
 
+/// The result of a call that SIGINT has ended.
+static constexpr int kInterrupted = 130;
+
 /// Compiles what `import` imports.
 static int compile(const char *const *options, size_t numOptions, dovetail_compilation **result,
                    llvm::function_ref<llvm::LogicalResult(Compilation &)> import) {
+  runtime::InterruptScope scope;
   auto compilation = std::make_unique<dovetail_compilation>();
   llvm::raw_string_ostream messages(compilation->messages);
   std::vector<std::string> arguments(options, options + numOptions);
@@ -68,9 +73,12 @@ static int compile(const char *const *options, size_t numOptions, dovetail_compi
   } catch (const std::bad_alloc &) {
     (void)diagnostics.error(ExitCode::DoesNotFit, "there is not enough memory for the tensors of this model");
   }
+  bool isDone = !compilation->artifact.empty();
   *result = compilation.release();
-  return static_cast<int>(diagnostics.getExitCode());
+  return !isDone && runtime::isInterrupted() ? kInterrupted : static_cast<int>(diagnostics.getExitCode());
 }
+
+void dovetail_compiler_set_interruptible(int is_interruptible) { runtime::setInterruptible(is_interruptible != 0); }
 
 const char *dovetail_compiler_version(void) { return runtime::version(); }
 
@@ -87,6 +95,7 @@ int dovetail_compile_bytes(const void *model, size_t size, const char *name, con
 }
 
 int dovetail_command(int argc, const char *const *argv, const void *model, size_t size, dovetail_compilation **result) {
+  runtime::InterruptScope scope;
   auto compilation = std::make_unique<dovetail_compilation>();
   int exitCode = static_cast<int>(ExitCode::Ok);
   {
@@ -109,7 +118,7 @@ int dovetail_command(int argc, const char *const *argv, const void *model, size_
     exitCode = carryOut(app, count, arguments.data(), exitCode, messages);
   }
   *result = compilation.release();
-  return exitCode;
+  return exitCode != 0 && runtime::isInterrupted() ? kInterrupted : exitCode;
 }
 
 const char *dovetail_compilation_output(const dovetail_compilation *compilation) { return compilation->output.c_str(); }

@@ -17,6 +17,7 @@
 #include "Symbols.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/runtime/Interruption.h"
 #include "lld/Common/Driver.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -70,7 +71,11 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   tuning.LoopInterleaving = true;
   // Vectorised loops are interleaved already: unrolling them on top doubles compile time and gains nothing.
   tuning.LoopUnrolling = false;
-  llvm::PassBuilder passBuilder(&machine, tuning);
+  // Whoever has interrupted the compilation does not wait for the passes that are left.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [](llvm::StringRef, const llvm::Any &) { return !runtime::isInterrupted(); });
+  llvm::PassBuilder passBuilder(&machine, tuning, std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
@@ -149,6 +154,8 @@ FailureOr<ProgramCode> dovetail::compileCpuKernels(ModuleOp module, const CodeGe
     return emitError(module.getLoc(), "cannot translate kernels to LLVM");
   kernels.erase();
   optimize(*translated, *cpu->machine);
+  if (runtime::isInterrupted())
+    return failure();
   if (options.dumpLLVM)
     translated->print(*options.dumpLLVM, nullptr);
   if (options.dumpAssembly) {

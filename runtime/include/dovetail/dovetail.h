@@ -39,11 +39,17 @@ typedef enum {
   DOVETAIL_ERROR_DOES_NOT_FIT = 6, ///< Not enough memory.
   DOVETAIL_ERROR_ARTIFACT = 7,     ///< Damaged, or compiled for another version or machine.
   DOVETAIL_ERROR_DEVICE = 8,       ///< A rank failed or hung.
-  DOVETAIL_ERROR_INTERNAL = 9
+  DOVETAIL_ERROR_INTERNAL = 9,
+  DOVETAIL_ERROR_INTERRUPTED = 130 ///< SIGINT has ended the call: see dovetail_set_interruptible.
 } dovetail_status;
 
 /// The version of the library, such as "0.1.0".
 DOVETAIL_API const char *dovetail_version(void);
+
+/// Whether SIGINT ends calls of the process's main thread that start ranks or run a program. It is 0 at first. Such a
+/// call returns DOVETAIL_ERROR_INTERRUPTED before its next step, and its runner cannot run again. This holds where the
+/// process handles SIGINT, and the handler is called, too. For languages whose handlers act when a call has returned.
+DOVETAIL_API void dovetail_set_interruptible(int32_t is_interruptible);
 
 /// The message of the last error on the calling thread; valid until its next call. Never null.
 DOVETAIL_API const char *dovetail_last_error(void);

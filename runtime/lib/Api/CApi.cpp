@@ -13,6 +13,7 @@
 
 #include "dovetail/runtime/ExitCode.h"
 #include "dovetail/runtime/HostFeatures.h"
+#include "dovetail/runtime/Interruption.h"
 #include "dovetail/runtime/MemoryFill.h"
 #include "dovetail/runtime/ProgramRunner.h"
 #include "dovetail/runtime/Version.h"
@@ -58,6 +59,13 @@ template <typename Body> dovetail_status guard(Body body) {
     lastError() = error.what();
     return DOVETAIL_ERROR_INTERNAL;
   }
+}
+
+/// The same for calls that may take long, which SIGINT may end.
+template <typename Body> dovetail_status guardLong(Body body) {
+  runtime::InterruptScope scope;
+  dovetail_status status = guard(body);
+  return status != DOVETAIL_OK && runtime::isInterrupted() ? DOVETAIL_ERROR_INTERRUPTED : status;
 }
 
 absl::Status isNull(const char *what) { return absl::InvalidArgumentError(absl::StrCat(what, " is null")); }
@@ -211,6 +219,8 @@ absl::Status loadFile(const char *path, dovetail_program **program, bool checkWe
 
 const char *dovetail_version(void) { return runtime::version(); }
 
+void dovetail_set_interruptible(int32_t is_interruptible) { runtime::setInterruptible(is_interruptible != 0); }
+
 const char *dovetail_last_error(void) { return lastError().c_str(); }
 
 dovetail_status dovetail_program_load(const char *path, dovetail_program **program) {
@@ -341,7 +351,7 @@ dovetail_status dovetail_program_feedback(const dovetail_program *program, size_
 
 dovetail_status dovetail_runner_create(const dovetail_program *program, const dovetail_runner_options *options,
                                        dovetail_runner **runner) {
-  return guard([&]() -> absl::Status {
+  return guardLong([&]() -> absl::Status {
     if (!program || !runner)
       return isNull(program ? "runner" : "program");
     runtime::RunnerOptions chosen;
@@ -369,7 +379,7 @@ dovetail_status dovetail_runner_run(dovetail_runner *runner, const DLTensor *inp
 
 dovetail_status dovetail_runner_run_steps(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                           const DLTensor *outputs, size_t num_outputs, int64_t steps) {
-  return guard([&]() -> absl::Status {
+  return guardLong([&]() -> absl::Status {
     if (!runner)
       return isNull("runner");
     const runtime::Plan &plan = runner->program->getPlan();
@@ -397,7 +407,7 @@ dovetail_status dovetail_runner_ranks(const dovetail_runner *runner, int32_t *fi
 
 dovetail_status dovetail_runner_run_local(dovetail_runner *runner, const DLTensor *inputs, size_t num_inputs,
                                           const DLTensor *outputs, size_t num_outputs) {
-  return guard([&]() -> absl::Status {
+  return guardLong([&]() -> absl::Status {
     if (!runner)
       return isNull("runner");
     const runtime::Plan &plan = runner->program->getPlan();

@@ -18,6 +18,7 @@
 #include "RunCounts.h"
 
 #include "dovetail/runtime/Device.h"
+#include "dovetail/runtime/Interruption.h"
 #include "dovetail/runtime/RankGroup.h"
 
 #include "absl/strings/str_cat.h"
@@ -64,6 +65,9 @@ template <typename Body> absl::Status guard(int rank, Body body) {
 }
 
 } // namespace
+
+/// How often a caller that waits for ranks asks whether the user has interrupted it.
+static constexpr std::chrono::milliseconds interruptPeriod(50);
 
 /// Shared by the ranks' threads and the runner, and kept alive by a rank that hangs.
 struct ProgramRunner::State {
@@ -120,6 +124,8 @@ struct ProgramRunner::State {
   absl::Status gatherTimes(Rank &rank);
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
+  /// Has the ranks of this process stop before their next step.
+  void giveUp();
   /// Lets all ranks begin.
   void begin(unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
@@ -184,6 +190,7 @@ struct ProgramRunner::State {
   std::atomic<int> pending{0}; ///< Ranks that are still at it.
   Waiter done;                 ///< For these, or for all of them to stop.
 
+  std::atomic<bool> isGivenUp = false; ///< The user has interrupted the call.
   std::mutex failureMutex;
   absl::Status failure; ///< With `failureMutex`.
 
@@ -210,6 +217,7 @@ void ProgramRunner::State::work(int index) {
     chosen.device = group->device();
     chosen.autotune = options.autotune;
     chosen.explain = options.explain;
+    chosen.isGivenUp = &isGivenUp;
     if (options.pin) {
       chosen.processors = takeTurns(processors, firstThreadOf(index), threadsOf(index));
       stayOn(chosen.processors.front());
@@ -461,15 +469,28 @@ void ProgramRunner::State::fail(const absl::Status &status) {
     failure = status;
 }
 
+void ProgramRunner::State::giveUp() {
+  // Communicators say why steps do nothing from now on.
+  for (int rank : own)
+    (void)ranks[rank].communicator->abort(absl::AbortedError("interrupted"));
+  isGivenUp = true;
+}
+
 absl::Status ProgramRunner::State::waitForAll() {
   auto isDone = [&] { return pending.load() == 0; };
   // The caller's thread may spin where that takes no core from the ranks.
   bool over = spinUntil(isDone, /*more=*/1);
+  Waiter::Clock::time_point nextWatch = Waiter::Clock::now() + options.timeout / 8;
   while (!over) {
-    over = done.sleep(isDone, Waiter::Clock::now() + options.timeout / 8);
+    over = done.sleep(isDone, std::min(nextWatch, Waiter::Clock::now() + interruptPeriod));
     if (over)
       break;
-    if (absl::Status status = watch(); !status.ok()) {
+    if (isInterrupted())
+      giveUp();
+    if (Waiter::Clock::now() < nextWatch && !isGivenUp)
+      continue;
+    nextWatch = Waiter::Clock::now() + options.timeout / 8;
+    if (absl::Status status = isGivenUp ? absl::AbortedError("interrupted") : watch(); !status.ok()) {
       // Ranks that wait for others return at once, from a device a little later; the one at fault may never.
       done.sleep(isDone, Waiter::Clock::now() + std::chrono::milliseconds(group->isWhole() ? 200 : 5000));
       fail(status);

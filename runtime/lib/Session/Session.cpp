@@ -517,6 +517,8 @@ void ProgramSession::noteWrites(const PreparedStep &step) const {
 
 absl::Status ProgramSession::runStep(PreparedStep &step) {
   communicator.enterStep(step.info->title().c_str());
+  if (options.isGivenUp && options.isGivenUp->load(std::memory_order_relaxed))
+    return communicator.state();
   if (detectRaces && backend->usesHostMemory())
     noteWrites(step);
   return step.executor ? step.executor->run() : absl::OkStatus();

@@ -24,6 +24,7 @@
 #include "absl/types/span.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,8 @@ struct SessionOptions {
   int device = -1; ///< The device to use, of those that the program's plug-in has; negative: ranks share them evenly.
   bool autotune = false; ///< Whether to measure the algorithms of a device's libraries when the session starts.
   bool explain = false;  ///< Whether to collect what `CallReport` says of devices, which takes time at the start.
+  /// Set by another thread that gives up the run, if there is one: steps that are left do nothing.
+  const std::atomic<bool> *isGivenUp = nullptr;
   std::vector<int> processors = {}; ///< One for each thread to stay on, the first for that of the session; or none.
 };
 
