@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler, through the C ABI of include/dovetail/compiler.h."""
 
+import collections.abc
 import ctypes
 import functools
 import os
@@ -45,6 +46,13 @@ def _join_entries(entries):
     return entries if isinstance(entries, str) else ",".join(map(_join_entry, entries))
 
 
+def _listed(argument, name, value, example):
+    """What an argument has for `name`, which is to be a list or a text."""
+    if not isinstance(value, (str, collections.abc.Iterable)):
+        raise DovetailError(2, f"{argument}={{{name!r}: {value!r}}}: give a list, such as {{{name!r}: {example!r}}}")
+    return value
+
+
 def _join_target(target):
     """A tensor's dimension, or a name that is text already."""
     return target if isinstance(target, str) else ":".join(map(str, target))
@@ -65,7 +73,7 @@ def shape_arguments(dims=None, bounds=None, shapes=None):
     for target, extent in _items("bounds", bounds, {"seq": 512}):
         arguments += ["--bound", f"{_join_target(target)}={extent}"]
     for name, shape in _items("shapes", shapes, {"image": [1, 3, 16, 12]}):
-        arguments += ["--shape", f"{name}={_join(shape)}"]
+        arguments += ["--shape", f"{name}={_join(_listed('shapes', name, shape, [1, 3, 16, 12]))}"]
     return arguments
 
 
@@ -101,9 +109,9 @@ def compile_arguments(
             text = ",".join(f"{axis}={size}" for axis, size in _items("mesh", mesh, {"y": 4}))
         arguments += ["--mesh", text]
     for tensor, entries in _items("shard", shard, {"image": "_,_,y,_"}):
-        arguments += ["--shard", f"{tensor}={_join_entries(entries)}"]
+        arguments += ["--shard", f"{tensor}={_join_entries(_listed('shard', tensor, entries, '_,_,y,_'))}"]
     for name, extents in _items("sizes", sizes, {"image:2": [5, 7]}):
-        arguments += ["--sizes", f"{_join_target(name)}={_join(extents)}"]
+        arguments += ["--sizes", f"{_join_target(name)}={_join(_listed('sizes', name, extents, [5, 7]))}"]
     for output, fed in _items("feedback", feedback, {"next": "state"}):
         arguments += ["--feedback", f"{output}:{fed}"]
     arguments += shape_arguments(dims, bounds, shapes)

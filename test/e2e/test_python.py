@@ -331,6 +331,9 @@ def test_errors(dovetail, model, inputs, tmp_path):
     check(2, "no axis 'z'", dovetail.compile, model, mesh={"y": 2}, shard={"a": "z,_"})
     for name in ("mesh", "shard", "sizes", "dims", "shapes"):
         check(2, rf"^{name}=\[4\]: give a dict such as {{", dovetail.compile, model, **{name: [4]})
+    for name, key in (("shard", "a"), ("sizes", "a:0"), ("shapes", "a")):
+        said = rf"^{name}={{'{key}': 2}}: give a list, such as {{'{key}': "
+        check(2, said, dovetail.compile, model, mesh={"y": 2}, **{name: {key: 2}})
     check(2, "target 'cpu' computes in f32", dovetail.compile, model, math="tf32")
     check(2, "this target does not exist", dovetail.compile, model, target="tpu")
     check(2, "arch='sm_90': target 'cpu'", dovetail.compile, model, arch="sm_90")
