@@ -9,6 +9,7 @@
 #include "dovetail/tools/TensorFile.h"
 
 #include "Npy.h"
+#include "Npz.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/tools/Unfinished.h"
 
@@ -20,13 +21,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <fcntl.h>
 #include <memory>
 #include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zip.h>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -95,30 +96,36 @@ absl::StatusOr<std::vector<std::byte>> readFile(const std::string &path) {
   return bytes;
 }
 
-struct ZipCloser {
-  void operator()(zip_t *archive) const { zip_discard(archive); }
-};
-using ZipArchive = std::unique_ptr<zip_t, ZipCloser>;
+/// A file to read at any place.
+class PlacedFile {
+public:
+  explicit PlacedFile(int file) : file(file) {}
+  PlacedFile(const PlacedFile &) = delete;
+  PlacedFile &operator=(const PlacedFile &) = delete;
+  ~PlacedFile() { ::close(file); }
 
-absl::StatusOr<ZipArchive> openZip(const std::string &path, int flags) {
-  int code = 0;
-  zip_t *archive = zip_open(path.c_str(), flags, &code);
-  if (archive)
-    return ZipArchive(archive);
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
-  std::string message = zip_error_strerror(&error);
-  int system = zip_error_system_type(&error) == ZIP_ET_SYS ? zip_error_code_system(&error) : 0;
-  zip_error_fini(&error);
-  if (system != 0)
-    return runtime::fileError(system, absl::StrCat("cannot open '", path, "'"));
-  if (code == ZIP_ER_NOENT)
-    return absl::NotFoundError(absl::StrCat("cannot open '", path, "': ", message));
-  return absl::OutOfRangeError(absl::StrCat("'", path, "' is not a .npz archive: ", message));
-}
+  absl::Status read(int64_t offset, std::byte *target, int64_t bytes) const {
+    while (bytes > 0) {
+      ssize_t count = ::pread(file, target, bytes, offset);
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count < 0)
+        return runtime::fileError(errno, "cannot read it");
+      if (count == 0)
+        return absl::OutOfRangeError("it was cut short");
+      offset += count;
+      target += count;
+      bytes -= count;
+    }
+    return absl::OkStatus();
+  }
+
+private:
+  int file;
+};
 
 /// Writes pieces to a file beside `path` and renames it.
-absl::Status writeFile(const std::string &path, std::initializer_list<absl::Span<const std::byte>> pieces,
+absl::Status writeFile(const std::string &path, absl::Span<const absl::Span<const std::byte>> pieces,
                        bool onDisk = false) {
   if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
     return status;
@@ -168,38 +175,29 @@ absl::StatusOr<NamedTensor> tools::readNpy(const std::string &path) {
 }
 
 absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path, const std::string &only) {
-  absl::StatusOr<ZipArchive> archive = openZip(path, ZIP_RDONLY);
-  if (!archive.ok())
-    return archive.status();
+  int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0)
+    return runtime::fileError(errno, absl::StrCat("cannot open '", path, "'"));
+  PlacedFile file(opened);
+  struct stat info;
+  if (::fstat(opened, &info) != 0 || !S_ISREG(info.st_mode))
+    return absl::NotFoundError(absl::StrCat("'", path, "' is not a file"));
+  auto read = [&](int64_t offset, std::byte *target, int64_t bytes) { return file.read(offset, target, bytes); };
+  absl::StatusOr<std::vector<NpzMember>> members = listNpz(info.st_size, read);
+  if (!members.ok())
+    return annotate(members.status(), path);
   std::vector<NamedTensor> tensors;
-  for (zip_int64_t i = 0, n = zip_get_num_entries(archive->get(), 0); i < n; ++i) {
-    zip_stat_t info;
-    if (zip_stat_index(archive->get(), i, 0, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) ||
-        !(info.valid & ZIP_STAT_NAME))
-      return absl::OutOfRangeError(absl::StrCat("'", path, "': entry ", i, " is damaged"));
-    std::string name = info.name;
-    if (!only.empty() && n > 1 && absl::StripSuffix(name, ".npy") != only)
+  for (const NpzMember &member : *members) {
+    if (!only.empty() && members->size() > 1 && member.name != only)
       continue;
-    std::vector<std::byte> bytes;
-    zip_file_t *file = zip_fopen_index(archive->get(), i, 0);
-    // The size that the archive states is a claim: do not allocate more than arrives.
-    bool ok = file != nullptr;
-    for (uint64_t used = 0; ok && used < info.size;) {
-      bytes.resize(used + std::min<uint64_t>(info.size - used, 1 << 24));
-      zip_int64_t count = zip_fread(file, bytes.data() + used, bytes.size() - used);
-      ok = count > 0;
-      used += ok ? count : 0;
-      bytes.resize(used);
-    }
-    ok = ok && zip_fread(file, &info.valid, 1) == 0;
-    if (file)
-      ok = zip_fclose(file) == 0 && ok;
-    if (!ok)
-      return absl::OutOfRangeError(absl::StrCat("'", path, "': array '", name, "' is damaged"));
-    absl::StatusOr<NamedTensor> tensor = decodeNpy(bytes);
+    absl::StatusOr<std::vector<std::byte>> bytes = readNpzMember(member, read);
+    if (!bytes.ok())
+      return absl::Status(bytes.status().code(), absl::StrCat("'", path, "': array '", member.name,
+                                                              "' is damaged: ", bytes.status().message()));
+    absl::StatusOr<NamedTensor> tensor = decodeNpy(*bytes);
     if (!tensor.ok())
-      return annotate(tensor.status(), absl::StrCat(path, ":", name));
-    tensor->name = std::string(absl::StripSuffix(name, ".npy"));
+      return annotate(tensor.status(), absl::StrCat(path, ":", member.name, ".npy"));
+    tensor->name = member.name;
     tensors.push_back(*std::move(tensor));
   }
   return tensors;
@@ -238,35 +236,27 @@ absl::Status tools::checkWritable(const std::string &path) {
 }
 
 absl::Status tools::writeNpz(const std::string &path, absl::Span<const NamedTensor> tensors) {
-  if (absl::Status status = runtime::checkReplaceable(path); !status.ok())
-    return status;
-  // libzip itself writes to a temporary file first.
-  absl::StatusOr<ZipArchive> archive = openZip(path, ZIP_CREATE | ZIP_TRUNCATE);
-  if (!archive.ok())
-    return archive.status();
-  std::vector<std::vector<std::byte>> contents; // Read by libzip when it closes the archive.
+  NpzRecords records;
+  // Strings that pieces refer to stay where they are.
+  std::deque<std::string> texts;
+  std::vector<absl::Span<const std::byte>> pieces;
+  auto add = [&](std::string text) {
+    texts.push_back(std::move(text));
+    pieces.push_back(
+        absl::MakeConstSpan(reinterpret_cast<const std::byte *>(texts.back().data()), texts.back().size()));
+  };
   for (const NamedTensor &tensor : tensors) {
+    if (tensor.name.size() > mostNpzName)
+      return absl::InvalidArgumentError(absl::StrCat("cannot write '", path, "': an output's name has more than ",
+                                                     mostNpzName, " bytes; write the outputs as .npy files"));
     std::string header = npyHeader(tensor.type, tensor.shape);
-    const std::byte *begin = reinterpret_cast<const std::byte *>(header.data());
-    std::vector<std::byte> &bytes = contents.emplace_back(begin, begin + header.size());
-    bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
-    zip_source_t *source = zip_source_buffer(archive->get(), bytes.data(), bytes.size(), 0);
-    zip_int64_t index =
-        source ? zip_file_add(archive->get(), (tensor.name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
-    if (index < 0) {
-      if (source)
-        zip_source_free(source);
-      return absl::OutOfRangeError(absl::StrCat("cannot write '", path, "': ", zip_strerror(archive->get())));
-    }
-    zip_set_file_compression(archive->get(), index, ZIP_CM_STORE, 0);
+    uint32_t checksum = NpzRecords::addChecksum(0, header.data(), header.size());
+    checksum = NpzRecords::addChecksum(checksum, tensor.bytes.data(), tensor.bytes.size());
+    add(records.beginMember(tensor.name + ".npy", header.size() + tensor.bytes.size(), checksum) + header);
+    pieces.push_back(tensor.bytes);
   }
-  zip_t *raw = archive->release();
-  if (zip_close(raw) != 0) {
-    absl::Status status = absl::PermissionDeniedError(absl::StrCat("cannot write '", path, "': ", zip_strerror(raw)));
-    zip_discard(raw);
-    return status;
-  }
-  return absl::OkStatus();
+  add(records.end());
+  return writeFile(path, pieces);
 }
 
 namespace {
