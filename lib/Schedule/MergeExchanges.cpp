@@ -34,7 +34,7 @@ constexpr unsigned kNobody = std::numeric_limits<unsigned>::max();
 
 /// A step of a block, with the buffers that it touches.
 struct Step {
-  plan::StepOpInterface op;
+  plan::StepOpInterface op;  ///< Null if it has become part of a later one.
   plan::ExchangeOp exchange; ///< The same, if it is one.
   Buffers reads, writes;
   /// Of an exchange: the steps that last wrote what it reads, as far as steps of the block have; and the most bytes
@@ -46,6 +46,8 @@ struct Step {
   int64_t steps = 0;
   /// The position of the first step that reads what ranks receive; `kNobody` if there is none.
   unsigned reader = kNobody;
+  /// Its own position.
+  unsigned position = 0;
 };
 
 struct MergeExchanges : dovetail::impl::MergeExchangesBase<MergeExchanges> {
@@ -171,10 +173,19 @@ static void merge(plan::ExchangeOp earlier, plan::ExchangeOp later, plan::Exchan
   later.erase();
 }
 
+/// Whether one exchange takes less time than two.
+static bool gainTogether(Step &other, Step &step) {
+  bool gather = gatherTogether(other, step);
+  int64_t limit = gather && other.reader == step.reader ? kMaxPackedBytes : layout::minScatterBytes;
+  return other.bytes + step.bytes < limit && (gather || mayBeMessages(other, step));
+}
+
 /// The earlier step with which an exchange becomes one; null if there is none.
 static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
   bool areAdjacent = true;
   for (Step &other : llvm::reverse(before)) {
+    if (!other.op)
+      continue;
     if (plan::isBoundary(other.op))
       return nullptr;
     if (llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
@@ -183,21 +194,104 @@ static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
     areAdjacent &= bool(other.exchange);
     if (!other.exchange)
       continue;
-    bool gather = gatherTogether(other, step);
-    int64_t limit = gather && other.reader == step.reader ? kMaxPackedBytes : layout::minScatterBytes;
-    if (other.bytes + step.bytes >= limit || (!gather && !mayBeMessages(other, step)))
-      continue;
-    if (areAdjacent || llvm::set_intersects(step.sources, other.sources))
+    if (gainTogether(other, step) && (areAdjacent || llvm::set_intersects(step.sources, other.sources)))
       return &other;
   }
   return nullptr;
 }
 
+namespace {
 /// Merges the exchanges of a block.
-static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
+class BlockMerger {
+public:
+  BlockMerger(Block &block, const layout::Mesh &mesh) : block(block), mesh(mesh), readers(findReaders(block)) {}
+
+  LogicalResult run();
+
+private:
+  /// Sets what is known of `step`, which is an exchange.
+  LogicalResult describe(Step &step);
+  /// The earlier exchange that can as well begin with `step`, as the same step waits for both; null if there is none.
+  Step *findDelayed(Step &step);
+  /// Makes `step` a part of `partner`.
+  void join(Step &partner, Step &step);
+  /// Adds a step behind the others.
+  void append(Step step);
+
+  Block &block;
+  const layout::Mesh &mesh;
+  DenseMap<Operation *, unsigned> readers;
   SmallVector<Step> steps;
   DenseMap<Operation *, Operation *> writers;
-  DenseMap<Operation *, unsigned> readers = findReaders(block);
+  /// Of buffers, the position of the last step that writes them.
+  DenseMap<Operation *, unsigned> lastWrites;
+  /// The last exchange, by its number in `steps`, of those that the same step reads first.
+  DenseMap<unsigned, unsigned> lastOfReader;
+  unsigned boundary = 0; ///< The position of the last one.
+};
+} // namespace
+
+LogicalResult BlockMerger::describe(Step &step) {
+  for (Operation *buffer : step.reads)
+    if (Operation *writer = writers.lookup(buffer))
+      step.sources.insert(writer);
+  FailureOr<int64_t> bytes = getReceivedBytes(step.exchange, mesh);
+  if (failed(bytes))
+    return failure();
+  step.bytes = *bytes;
+  setGroup(step, mesh);
+  if (auto reader = readers.find(step.op); reader != readers.end())
+    step.reader = reader->second;
+  return success();
+}
+
+Step *BlockMerger::findDelayed(Step &step) {
+  auto found = step.reader == kNobody ? lastOfReader.end() : lastOfReader.find(step.reader);
+  if (found == lastOfReader.end())
+    return nullptr;
+  Step &other = steps[found->second];
+  auto isLater = [&](Operation *buffer) { return lastWrites.lookup(buffer) > other.position; };
+  // Large exchanges had better begin early.
+  if (!other.op || other.position < boundary || other.reader != step.reader ||
+      other.bytes + step.bytes >= layout::minScatterBytes || !gainTogether(other, step) ||
+      llvm::any_of(other.reads, isLater) || llvm::any_of(other.writes, isLater) ||
+      llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
+      llvm::set_intersects(other.reads, step.writes))
+    return nullptr;
+  return &other;
+}
+
+void BlockMerger::join(Step &partner, Step &step) {
+  bool gather = gatherTogether(partner, step);
+  merge(partner.exchange, step.exchange, gather ? plan::ExchangeKind::PackedGather : plan::ExchangeKind::Messages);
+  if (!gather)
+    partner.members.clear();
+  partner.reader = std::min(partner.reader, step.reader);
+  partner.reads.insert_range(step.reads);
+  partner.writes.insert_range(step.writes);
+  partner.sources.insert_range(step.sources);
+  partner.bytes += step.bytes;
+  for (Operation *buffer : partner.writes) {
+    writers[buffer] = partner.op;
+    lastWrites[buffer] = partner.position;
+  }
+  lastOfReader[partner.reader] = &partner - steps.data();
+}
+
+void BlockMerger::append(Step step) {
+  for (Operation *buffer : step.writes) {
+    writers[buffer] = step.op;
+    lastWrites[buffer] = step.position;
+  }
+  if (step.exchange)
+    lastOfReader[step.reader] = steps.size();
+  if (plan::isBoundary(step.op))
+    boundary = step.position;
+  steps.push_back(std::move(step));
+}
+
+LogicalResult BlockMerger::run() {
+  unsigned position = 0;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     auto stepOp = dyn_cast<plan::StepOpInterface>(op);
     if (!stepOp)
@@ -212,37 +306,26 @@ static LogicalResult mergeIn(Block &block, const layout::Mesh &mesh) {
               /*bytes=*/0,
               /*members=*/{},
               /*steps=*/0,
-              /*reader=*/kNobody};
+              /*reader=*/kNobody,
+              position++};
     if (step.exchange) {
-      for (Operation *buffer : step.reads)
-        if (Operation *writer = writers.lookup(buffer))
-          step.sources.insert(writer);
-      FailureOr<int64_t> bytes = getReceivedBytes(step.exchange, mesh);
-      if (failed(bytes))
+      if (failed(describe(step)))
         return failure();
-      step.bytes = *bytes;
-      setGroup(step, mesh);
-      if (auto reader = readers.find(&op); reader != readers.end())
-        step.reader = reader->second;
       if (Step *partner = findPartner(steps, step)) {
-        bool gather = gatherTogether(*partner, step);
-        merge(partner->exchange, step.exchange,
-              gather ? plan::ExchangeKind::PackedGather : plan::ExchangeKind::Messages);
-        if (!gather)
-          partner->members.clear();
-        partner->reader = std::min(partner->reader, step.reader);
-        partner->reads.insert_range(step.reads);
-        partner->writes.insert_range(step.writes);
-        partner->sources.insert_range(step.sources);
-        partner->bytes += step.bytes;
-        for (Operation *buffer : step.writes)
-          writers[buffer] = partner->op;
+        join(*partner, step);
+        continue;
+      }
+      if (Step *delayed = findDelayed(step)) {
+        delayed->op->moveBefore(step.op);
+        Step moved = *delayed;
+        delayed->op = {};
+        moved.position = step.position;
+        append(std::move(moved));
+        join(steps.back(), step);
         continue;
       }
     }
-    for (Operation *buffer : step.writes)
-      writers[buffer] = stepOp;
-    steps.push_back(std::move(step));
+    append(std::move(step));
   }
   return success();
 }
@@ -253,9 +336,9 @@ void MergeExchanges::runOnOperation() {
     // The program's verifier has found it.
     layout::Mesh mesh = symbols.lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr()).getMesh();
     for (auto prologue : program.getBlock()->getOps<plan::PrologueOp>())
-      if (failed(mergeIn(*prologue.getBlock(), mesh)))
+      if (failed(BlockMerger(*prologue.getBlock(), mesh).run()))
         return signalPassFailure();
-    if (failed(mergeIn(*program.getBlock(), mesh)))
+    if (failed(BlockMerger(*program.getBlock(), mesh).run()))
       return signalPassFailure();
   }
 }

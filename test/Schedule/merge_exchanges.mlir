@@ -87,6 +87,72 @@ plan.program @steps mesh @mesh target "cpu" {
 
 // -----
 
+// What the same step waits for begins at once, with the last of it, though other steps wrote it. What another step reads
+// before does not wait, and what the steps between overwrite is read before that.
+
+dovetail.mesh @mesh = ["y" = 2]
+
+!all = !plan.ref<tensor<8x10xf32>>
+!part = !plan.ref<tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>>>
+
+plan.kernel @neg(%x: tensor<8x10xf32>) layouts [<[0, 1], [?, 10]>] -> [<[0, 1], [?, 10]>] {
+  %0 = dovetail.neg %x : (tensor<8x10xf32>) -> tensor<8x10xf32>
+  plan.yield %0 : tensor<8x10xf32>
+}
+plan.kernel @add(%x: tensor<8x10xf32>, %y: tensor<8x10xf32>) layouts [<[0, 1], [8, 10]>, <[0, 1], [8, 10]>] -> [<[0, 1], [?, 10]>] {
+  %0 = dovetail.add %x, %y : (tensor<8x10xf32>, tensor<8x10xf32>) -> tensor<8x10xf32>
+  plan.yield %0 : tensor<8x10xf32>
+}
+
+// CHECK-LABEL: plan.program @delayed
+plan.program @delayed mesh @mesh target "cpu" {
+  %0 = plan.buffer arena tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %1 = plan.buffer arena tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %2 = plan.buffer arena tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %3 = plan.buffer arena tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %4 = plan.buffer arena tensor<8x10xf32> <[0, 1]>
+  %5 = plan.buffer arena tensor<8x10xf32> <[0, 1]>
+  %6 = plan.buffer arena tensor<8x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8}, {}]>> <[0, 1]>
+  %x = plan.view %0 : !part
+  %a = plan.view %1 : !part
+  %b = plan.view %2 : !part
+  %c = plan.view %3 : !part
+  %allA = plan.view %4 : !all
+  %allB = plan.view %5 : !all
+  %d = plan.view %6 : !part
+  // CHECK: plan.launch @neg
+  plan.launch @neg(%x) -> (%a) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!part) -> (!part)
+  plan.exchange %a -> %allA {step_name = "a"} : !part -> !all
+  // CHECK-NEXT: plan.launch @neg
+  plan.launch @neg(%a) -> (%b) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!part) -> (!part)
+  // CHECK-NEXT: plan.exchange %{{.*}}, %{{.*}} -> %{{.*}}, %{{.*}} {step_name = "a, b"}
+  plan.exchange %b -> %allB {step_name = "b"} : !part -> !all
+  // CHECK-NEXT: plan.launch @neg
+  plan.launch @neg(%b) -> (%c) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!part) -> (!part)
+  // CHECK-NEXT: plan.launch @add
+  plan.launch @add(%allA, %allB) -> (%d) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!all, !all) -> (!part)
+
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} {step_name = "read before"}
+  plan.exchange %c -> %allA {step_name = "read before"} : !part -> !all
+  // CHECK-NEXT: plan.launch @add
+  plan.launch @add(%allA, %allA) -> (%a) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!all, !all) -> (!part)
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} {step_name = "read then"}
+  plan.exchange %a -> %allB {step_name = "read then"} : !part -> !all
+  // CHECK-NEXT: plan.launch @add
+  plan.launch @add(%allA, %allB) -> (%d) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!all, !all) -> (!part)
+
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} {step_name = "overwritten"}
+  plan.exchange %a -> %allA {step_name = "overwritten"} : !part -> !all
+  // CHECK-NEXT: plan.launch @neg
+  plan.launch @neg(%d) -> (%a) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!part) -> (!part)
+  // CHECK-NEXT: plan.exchange %{{[a-z0-9_]*}} -> %{{[a-z0-9_]*}} {step_name = "behind"}
+  plan.exchange %d -> %allB {step_name = "behind"} : !part -> !all
+  // CHECK-NEXT: plan.launch @add
+  plan.launch @add(%allA, %allB) -> (%c) loops [8 by <{"y" : 0, 4, 8}>, 10] : (!all, !all) -> (!part)
+}
+
+// -----
+
 // Together they bring no rank 64 KiB: two of 30 000 bytes do not, a third of them would. What no step has written has no
 // common origin.
 

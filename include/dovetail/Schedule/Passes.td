@@ -112,13 +112,14 @@ def ChooseExchanges : Pass<"plan-choose-exchanges", "::mlir::ModuleOp"> {
 def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
   let summary = "Make small exchanges that can begin at the same time one";
   let description = [{
-    An exchange joins an earlier one where no step between the two has to do with what it moves, and there is no step
-    but other exchanges between them, or the same step wrote what both move. So nothing begins later than it would, and
-    what ranks need of each other goes in one message. That holds for collectives of few ranks, too, which then are
-    messages. Gathers among the same groups of four ranks or more become one gather of packed parts; other collectives of
-    many ranks, which take fewer steps than messages, stay alone. Together they bring no rank as much as the bytes from
-    which reductions have two phases: what is larger is worth waiting for alone. Of gathers whose results the same step
-    reads first it may be a mebibyte.
+    An exchange joins an earlier one where no step between the two has to do with what it moves, and there is no
+    step but other exchanges between them, or the same step wrote what both move. So nothing begins later than it
+    would, and what ranks need of each other goes in one message. An earlier one waits for a later one if the same
+    step is the first to read what either gives. That holds for collectives of few ranks, too, which then are
+    messages. Gathers among the same groups of four ranks or more become one gather of packed parts; other
+    collectives of many ranks, which take fewer steps than messages, stay alone. Together they bring no rank as much
+    as the bytes from which reductions have two phases: what is larger is worth waiting for alone. Of gathers whose
+    results the same step reads first it may be a mebibyte.
 
     ```mlir
     plan.exchange %value -> %values by all_gather : !part -> !all
