@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the groups of patterns of `dovetail-simplify-shapes`.
+// Declares the groups of patterns of `dovetail-simplify-shapes`, and what reshapes make of parts of tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,8 @@
 #define DOVETAIL_LIB_TRANSFORMS_SHAPEPATTERNS_H
 
 #include "mlir/IR/PatternMatch.h"
+
+#include <optional>
 
 namespace dovetail {
 
@@ -25,6 +27,11 @@ void populateRecognizeMovement(mlir::RewritePatternSet &patterns);
 void populateSinkTransposes(mlir::RewritePatternSet &patterns);
 /// Moves reshapes behind the elementwise operations that follow a product.
 void populateSinkReshapes(mlir::RewritePatternSet &patterns);
+
+/// The shape in which a part of a tensor is aligned to a tensor that was reshaped from `from` to `to`. The part has
+/// extents of `to` or 1. None if it varies along some, but not all, of the dimensions that merge or split together.
+std::optional<llvm::SmallVector<int64_t>> pullBack(llvm::ArrayRef<int64_t> part, llvm::ArrayRef<int64_t> from,
+                                                   llvm::ArrayRef<int64_t> to);
 
 } // namespace dovetail
 

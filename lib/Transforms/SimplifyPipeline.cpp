@@ -35,6 +35,7 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   functions.addPass(createRecognizeActivations());
   // What was recognised has fewer reshapes around it, and products have their factors next to them.
   functions.addPass(createSimplifyShapes());
+  functions.addPass(createRestoreRows());
   functions.addPass(createHoistSlices());
   functions.addPass(createSinkPads());
   functions.addPass(createSimplifyShapes());

@@ -18,10 +18,8 @@
 using namespace mlir;
 using namespace dovetail;
 
-/// The shape in which a part of a tensor, with extents of `to` or 1, is aligned to a tensor that was reshaped from
-/// `from` to `to`; none if it varies along some, but not all, of the dimensions that merge or split together.
-static std::optional<SmallVector<int64_t>> pullBack(ArrayRef<int64_t> part, ArrayRef<int64_t> from,
-                                                    ArrayRef<int64_t> to) {
+std::optional<SmallVector<int64_t>> dovetail::pullBack(ArrayRef<int64_t> part, ArrayRef<int64_t> from,
+                                                       ArrayRef<int64_t> to) {
   SmallVector<int64_t> result(from.size(), 1);
   size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {

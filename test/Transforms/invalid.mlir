@@ -1,4 +1,5 @@
 // RUN: dovetail-opt %s --dovetail-simplify-shapes --verify-diagnostics
+// RUN: dovetail-opt %s --dovetail-restore-rows --verify-diagnostics
 
 dovetail.mesh @mesh = ["y" = 2]
 

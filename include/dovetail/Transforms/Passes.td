@@ -83,6 +83,31 @@ def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
+def RestoreRows : Pass<"dovetail-restore-rows"> {
+  let summary = "Compute rows in the dimensions that they have before or behind";
+  let description = [{
+    Products with matrices and elementwise operations do the same for each row, whatever dimensions rows have.
+    Operations that read each other's rows are computed with other dimensions of these, if fewer reshapes are left then.
+    The new dimensions are parts of the old ones, so that these can be cut where they could. So what ONNX Runtime
+    flattens for its Gemm is again as it was.
+
+    ```mlir
+    %0 = dovetail.reshape %x : (tensor<2x8x16xf32>) -> tensor<16x16xf32>
+    %1 = dovetail.matmul %0, %w : (tensor<16x16xf32>, tensor<16x4xf32>) -> tensor<16x4xf32>
+    %2 = dovetail.add %1, %b : (tensor<16x4xf32>, tensor<4xf32>) -> tensor<16x4xf32>
+    %3 = dovetail.reshape %2 : (tensor<16x4xf32>) -> tensor<2x8x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = dovetail.matmul %x, %w : (tensor<2x8x16xf32>, tensor<16x4xf32>) -> tensor<2x8x4xf32>
+    %1 = dovetail.add %0, %b : (tensor<2x8x4xf32>, tensor<4xf32>) -> tensor<2x8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
 def HoistSlices : Pass<"dovetail-hoist-slices"> {
   let summary = "Compute only what slices take of a result";
   let description = [{
