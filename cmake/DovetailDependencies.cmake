@@ -1,5 +1,11 @@
 # Finds the libraries that Dovetail is built on.
 
+# This one no distribution has: whoever lacks it has not run the script yet, and may lack others, too.
+if(DOVETAIL_BUILD_COMPILER AND NOT EXISTS "${DOVETAIL_ONNX_PREFIX}")
+  message(FATAL_ERROR "libonnx is not in ${DOVETAIL_ONNX_PREFIX}; run scripts/setup in the checkout, which installs all "
+                      "that the build needs, or give -DDOVETAIL_ONNX_PREFIX=FOLDER")
+endif()
+
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED CONFIG)
 find_package(FlatBuffers REQUIRED CONFIG NAMES FlatBuffers Flatbuffers flatbuffers)

@@ -28,6 +28,7 @@ list(REMOVE_ITEM plugins dovetail_transport_sockets) # It is for tests.
 foreach(plugin IN LISTS plugins)
   dovetail_find_beside(${plugin})
   install(TARGETS ${plugin} LIBRARY DESTINATION lib COMPONENT runtime)
+  add_dependencies(DovetailPrograms ${plugin})
 endforeach()
 install(TARGETS dovetail-run RUNTIME DESTINATION bin COMPONENT tools)
 install(FILES "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/dovetail.h"

@@ -317,6 +317,21 @@ def test_installation_names_no_folder_of_the_build(installed):
                 assert entry.startswith("$ORIGIN"), f"{path}: '{entry}'"
 
 
+def test_programs_are_built_before_they_are_installed(installed):
+    """`make wheel` and `pip wheel .` build one target, in a checkout in which nothing is built."""
+    built = _checked(["ninja", "-C", build_dir(), "-t", "query", "DovetailPrograms"])
+    built = {pathlib.Path(line.strip()).name for line in built.splitlines()}
+    names = {path.name for path in [*installed.glob("bin/*"), *installed.glob("lib/*.so")]}
+    assert len(names) >= 4 and names <= built
+
+
+def test_packages_to_install_are_named(tmp_path):
+    """Without what scripts/setup makes, CMake says that it is to be run."""
+    command = ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", f"-DDOVETAIL_ONNX_PREFIX={tmp_path / 'none'}"]
+    result = _run([*command, "-DCMAKE_CXX_COMPILER=clang++-22"])
+    assert result.returncode != 0 and "run scripts/setup in the checkout" in " ".join(result.stderr.split())
+
+
 def test_programs_do_not_look_in_the_current_folder(site, tmp_path):
     """A file of a program's name in the current folder is not taken for the program, whose libraries are beside it."""
     (tmp_path / "bin").mkdir()
