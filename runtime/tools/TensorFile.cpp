@@ -176,6 +176,8 @@ absl::StatusOr<NamedTensor> tools::readNpy(const std::string &path) {
 
 absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path, const std::string &only) {
   int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0 && errno == ENOENT)
+    return absl::NotFoundError(absl::StrCat("cannot open '", path, "': ", std::strerror(errno)));
   if (opened < 0)
     return runtime::fileError(errno, absl::StrCat("cannot open '", path, "'"));
   PlacedFile file(opened);
