@@ -48,13 +48,18 @@ static Operation *cloneBefore(Operation *op, ValueRange operands, ArrayRef<int64
 /// constant, or the same for all.
 static bool isFreeToPermute(Value operand) { return isConstantOnly(operand) || typeOf(operand).getNumElements() == 1; }
 
-static Value permuteOperand(PatternRewriter &rewriter, Value operand, ArrayRef<int64_t> permutation) {
+/// `operand`, which is free to permute, in the order of dimensions that `permutation` gives what it is broadcast to.
+static Value permuteBy(PatternRewriter &rewriter, Value operand, ArrayRef<int64_t> permutation) {
   if (typeOf(operand).getNumElements() == 1)
     return operand;
   SmallVector<int64_t> shape(permutation.size() - typeOf(operand).getRank(), 1);
   llvm::append_range(shape, shapeOf(operand));
   Value aligned = reshapeTo(rewriter, operand.getLoc(), operand, shape);
-  return TransposeOp::create(rewriter, operand.getLoc(), aligned, invert(permutation));
+  return TransposeOp::create(rewriter, operand.getLoc(), aligned, permutation);
+}
+
+static Value permuteOperand(PatternRewriter &rewriter, Value operand, ArrayRef<int64_t> permutation) {
+  return permuteBy(rewriter, operand, invert(permutation));
 }
 
 namespace {
@@ -93,6 +98,65 @@ struct SinkBelowElementwise : RewritePattern {
   }
 };
 } // namespace
+
+/// The transpose by `permutation` of an operand of `op`, of which there is no other reader. Null if there is none.
+static TransposeOp findTransposed(Operation *op, Value operand, ArrayRef<int64_t> permutation) {
+  TransposeOp found;
+  for (Operation *user : operand.getUsers()) {
+    if (user == op)
+      continue;
+    auto transpose = dyn_cast<TransposeOp>(user);
+    if (!transpose || transpose->getBlock() != op->getBlock() || transpose.getPermutation() != permutation)
+      return {};
+    if (!found || transpose->isBeforeInBlock(found))
+      found = transpose;
+  }
+  return found;
+}
+
+/// transpose(x + y), where x is transposed for all other readers, is transpose(x) + transpose(y): x itself is needed no
+/// more. `SinkBelowElementwise` leaves it so, as transpose(x) has those readers.
+static LogicalResult hoistAboveElementwise(TransposeOp op, PatternRewriter &rewriter) {
+  Operation *source = op.getOperand().getDefiningOp();
+  auto readsAnyOrder = [&](Operation *user) { return user == op || user->hasTrait<dovetail::Elementwise>(); };
+  if (!source || !source->hasTrait<dovetail::Elementwise>() || source->getBlock() != op->getBlock() ||
+      !llvm::all_of(source->getUsers(), readsAnyOrder))
+    return failure();
+  ArrayRef<int64_t> permutation = op.getPermutation();
+  SmallVector<TransposeOp> transposes;
+  Value other;
+  for (Value operand : source->getOperands()) {
+    bool isFree = isFreeToPermute(operand);
+    bool isWhole = !isFree && shapeOf(operand) == shapeOf(op.getOperand());
+    transposes.push_back(isWhole ? findTransposed(source, operand, permutation) : TransposeOp());
+    if (isFree || transposes.back())
+      continue;
+    // One transpose goes, and one may come.
+    if (!isWhole || (other && other != operand))
+      return failure();
+    other = operand;
+  }
+  auto isKept = [&](TransposeOp transpose) { return transpose && !transpose->use_empty(); };
+  if (llvm::none_of(transposes, isKept))
+    return failure();
+  // Readers of the sum may be in front of the transpose.
+  rewriter.setInsertionPoint(source);
+  SmallVector<Value> operands;
+  for (auto [operand, transpose] : llvm::zip_equal(source->getOperands(), transposes)) {
+    if (transpose && source->isBeforeInBlock(transpose))
+      rewriter.moveOpBefore(transpose, source);
+    operands.push_back(transpose                  ? transpose.getResult()
+                       : isFreeToPermute(operand) ? permuteBy(rewriter, operand, permutation)
+                                                  : TransposeOp::create(rewriter, op.getLoc(), operand, permutation));
+  }
+  Operation *copy = rewriter.clone(*source);
+  copy->setOperands(operands);
+  copy->getResult(0).setType(typeOf(source->getResult(0)).clone(shapeOf(op)));
+  rewriter.replaceOp(op, copy);
+  if (!source->use_empty())
+    rewriter.replaceOpWithNewOp<TransposeOp>(source, copy->getResult(0), invert(permutation));
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // Operations with one operand
@@ -177,6 +241,7 @@ static LogicalResult sinkBelowConcat(ConcatOp op, PatternRewriter &rewriter) {
 
 void dovetail::populateSinkTransposes(RewritePatternSet &patterns) {
   patterns.add<SinkBelowElementwise>(patterns.getContext());
+  patterns.add(hoistAboveElementwise);
   patterns.add(sinkBelowPad);
   patterns.add(sinkBelowSlice);
   patterns.add(sinkBelowReduce);

@@ -73,8 +73,8 @@ def SimplifyShapes : Pass<"dovetail-simplify-shapes"> {
   let description = [{
     Reshapes, transposes, slices, pads, broadcasts, concatenations and resizes that change nothing disappear, and
     consecutive ones merge. Transposes move behind elementwise operations, pads, slices, concatenations, reductions and
-    resizes until they meet one that cancels them, and reshapes move behind the bias and the activation that follow a
-    product. A broadcast that an elementwise operation implies is dropped. Slices that are concatenated around their
+    resizes until they meet one that cancels them. A sum is transposed before it is added up if one of its operands is
+    transposed for all other readers. Reshapes move behind the bias and the activation that follow a product. A broadcast that an elementwise operation implies is dropped. Slices that are concatenated around their
     source are a `pad` in wrap mode, and zeros around it one with zeros. A gather of constant indices is a `slice` where
     these are evenly spaced, a `pad` where they continue all of a dimension, and a concatenation of two slices where they
     are two ranges, as in a roll. A scatter to constant neighbours that replaces what is there is a concatenation or, in
