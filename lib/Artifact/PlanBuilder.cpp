@@ -240,6 +240,15 @@ std::vector<std::unique_ptr<artifact::LoopT>> PlanBuilder::makeLoops(ArrayAttr l
     auto &entry = result.emplace_back(std::make_unique<artifact::LoopT>());
     entry->extent = loop.getExtent();
     entry->dim = makeDim(loop.getDim());
+    if (plan::EndAttr end = loop.getEnd()) {
+      entry->end = std::make_unique<artifact::LoopEndT>();
+      entry->end->factors.assign(end.getFactors().begin(), end.getFactors().end());
+      entry->end->added = end.getAdded();
+      entry->end->divisor = end.getDivisor();
+      entry->end->least = end.getLeast();
+      entry->end->step = end.getStep();
+      entry->end->beyond = end.getBeyond();
+    }
   }
   return result;
 }

@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lets kernels that make outputs with bounded dimensions end where what is known at run time says that these do.
+// Lets loops end where nobody needs more. The lengths of a run say that for all steps. Counts that a run computes say
+// it for kernels that make outputs.
 //
 //===----------------------------------------------------------------------===//
 
+#include "EndAnalysis.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Schedule/Passes.h"
@@ -32,6 +34,8 @@ public:
   void run();
 
 private:
+  /// Ends the loops of `step` where runs need no more of its result.
+  void endAtLengths(plan::StepOpInterface step, const EndAnalysis &analysis);
   /// The only step that writes to the buffer of `output`, if it is the launch of a kernel that may end.
   plan::LaunchOp findLaunch(plan::OutputOp output);
   void end(plan::LaunchOp launch, ArrayRef<int64_t> counts);
@@ -102,7 +106,8 @@ void LaunchEnder::end(plan::LaunchOp launch, ArrayRef<int64_t> bounds) {
   };
   // Lines are gone through by what writes them, and elements of a scan may come from its end.
   auto mayEnd = [&](int64_t dim) {
-    if (bounds[dim] < 0 || definition.loops[dim].kind != LoopKind::Parallel ||
+    if (bounds[dim] < 0 || cast<plan::LoopAttr>(launch.getLoops()[dim]).getEnd() ||
+        definition.loops[dim].kind != LoopKind::Parallel ||
         kernel.getResultLayout(0).getFormat().getBlockDim() == dim || !isCount(counts[bounds[dim]]))
       return false;
     return llvm::all_of(program.getBlock()->getOps<plan::StepOpInterface>(), [&](plan::StepOpInterface step) {
@@ -133,7 +138,40 @@ void LaunchEnder::end(plan::LaunchOp launch, ArrayRef<int64_t> bounds) {
   kernel.setCounts(arguments);
 }
 
+void LaunchEnder::endAtLengths(plan::StepOpInterface step, const EndAnalysis &analysis) {
+  Builder builder(step->getContext());
+  SmallVector<Attribute> loops(step->getAttrOfType<ArrayAttr>("loops").getValue());
+  llvm::SmallDenseSet<int64_t> ended;
+  for (auto [number, end] : llvm::enumerate(analysis.getLoopEnds(step))) {
+    if (!end.hasForm())
+      continue;
+    const EndForm &form = end.getForm();
+    auto attribute = plan::EndAttr::get(step->getContext(), form.factors, form.added, form.divisor,
+                                        std::max<int64_t>(form.least.value_or(0), 0), end.getStep(), end.getBeyond());
+    loops[number] = cast<plan::LoopAttr>(loops[number]).withEnd(attribute);
+    ended.insert(static_cast<int64_t>(number));
+  }
+  if (ended.empty())
+    return;
+  step->setAttr("loops", builder.getArrayAttr(loops));
+  auto launch = dyn_cast<plan::LaunchOp>(*step);
+  if (!launch)
+    return;
+  auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+  auto isEnded = [&](int64_t loop) { return ended.contains(loop); };
+  if (llvm::none_of(kernel.getStaticLoops(), isEnded))
+    return;
+  kernel = getOwnKernel(launch);
+  SmallVector<int64_t> rest;
+  llvm::copy_if(kernel.getStaticLoops(), std::back_inserter(rest), [&](int64_t loop) { return !isEnded(loop); });
+  kernel.setStaticLoops(rest);
+}
+
 void LaunchEnder::run() {
+  if (EndAnalysis analysis(program, symbols); analysis.run())
+    for (auto step : program.getBlock()->getOps<plan::StepOpInterface>())
+      if (isa<plan::LaunchOp, plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>(*step))
+        endAtLengths(step, analysis);
   for (auto input : program.getBlock()->getOps<plan::InputOp>())
     if (input->hasAttr(kCountAttrName))
       counts.push_back(input.getRef());

@@ -80,7 +80,7 @@ void dovetail::addPart(plan::StepOpInterface step, StringRef what, ArrayRef<DimS
   OpBuilder builder(step);
   SmallVector<Attribute> loops(step->getAttrOfType<ArrayAttr>("loops").getValue());
   for (auto [loop, dim] : llvm::zip(loops, dims))
-    loop = plan::LoopAttr::get(builder.getContext(), cast<plan::LoopAttr>(loop).getExtent(), dim);
+    loop = cast<plan::LoopAttr>(loop).withDim(dim);
   Operation *part = builder.clone(*step);
   part->setAttr("loops", builder.getArrayAttr(loops));
   if (auto name = step->getAttrOfType<StringAttr>("step_name"))

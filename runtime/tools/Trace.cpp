@@ -43,6 +43,8 @@ absl::Status tools::writeTrace(const std::string &path, const runtime::ProgramRu
       // Of other processes it is not known.
       if (i < runner.calls(rank).size() && !runner.calls(rank)[i].implementation.empty())
         arguments["implementation"] = runner.calls(rank)[i].implementation;
+      if (time.share != 1)
+        arguments["share"] = time.share;
       if (const auto *call = std::get_if<runtime::ExchangeCall>(&step.action)) {
         json classes = json::array();
         int64_t received = 0;

@@ -136,10 +136,14 @@ def MergeExchanges : Pass<"plan-merge-exchanges", "::mlir::ModuleOp"> {
 }
 
 def EndAtCounts : Pass<"plan-end-at-counts", "::mlir::ModuleOp"> {
-  let summary = "Let kernels end where bounded outputs do";
+  let summary = "Let loops end where runs need no more";
   let description = [{
     A dimension that is bounded (`dovetail.counts`) is computed up to its bound, though nobody reads an output beyond its
-    count. The kernel that makes the output gets the count as one more argument (`counts`), and the loops of such dimensions
+    count. Of lengths (`plan.input` with `dovetail.count`) it follows how much of each value a run needs, by the accesses
+    of all steps, from the outputs backward. Loops of kernels and of library calls get an `end` (`#plan.end`). That of a
+    library call has a step: the call is prepared for parts, and some of them are done.
+
+    A count that a run computes ends kernels that make outputs. The kernel that makes the output gets the count as one more argument (`counts`), and the loops of such dimensions
     end there, where each iteration is an element or a line of its own, the count is known before, and nobody else reads
     what the kernel writes.
   }];

@@ -27,6 +27,12 @@ std::vector<int64_t> dovetail::layout::balancedCuts(int64_t n, int64_t parts, in
   return cuts;
 }
 
+Interval dovetail::layout::balancedPiece(Interval range, int64_t parts, int64_t part) {
+  int64_t small = range.size() / parts, larger = range.size() % parts;
+  auto cut = [&](int64_t number) { return range.lo + number * small + std::min(number, larger); };
+  return {cut(part), cut(part + 1)};
+}
+
 std::vector<int64_t> dovetail::layout::weightedCuts(int64_t n, std::span<const double> speeds) {
   n = std::max<int64_t>(n, 0);
   double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
+
 using namespace dovetail;
 using namespace dovetail::runtime;
 
@@ -20,6 +22,12 @@ std::string RankMemory::name(uint32_t tensor) const {
 
 layout::Box RankMemory::resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const {
   return loopBox(std::span(loops).first(plan.bufferOf(output).shape.size()));
+}
+
+layout::Interval RankMemory::endAt(const LoopInfo &loop, layout::Interval range) const {
+  if (loop.end && lengths)
+    range.hi = std::clamp(loop.end->evaluate(lengths), range.lo, std::max(range.lo, range.hi));
+  return range;
 }
 
 layout::Box RankMemory::loopBox(std::span<const LoopInfo> loops) const {

@@ -211,6 +211,14 @@ MemoryFormat Plan::messageFormat(const MoveInfo &move) const {
   return format;
 }
 
+int64_t LoopEnd::evaluate(const int64_t *counts) const {
+  int64_t sum = added;
+  for (size_t i = 0; i < factors.size(); ++i)
+    if (factors[i] != 0)
+      sum += factors[i] * counts[i];
+  return (std::max(std::max<int64_t>(sum, 0) / divisor, least) + step - 1) / step * step + beyond;
+}
+
 layout::Interval Plan::loopRange(const LoopInfo &loop, int rank) const {
   if (!loop.dim.isSplit())
     return {0, loop.extent};

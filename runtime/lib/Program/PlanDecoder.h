@@ -60,6 +60,7 @@ private:
   absl::Status decodePorts(const char *list, const flatbuffers::Vector<flatbuffers::Offset<artifact::Port>> &ports,
                            std::vector<PortInfo> &result);
   absl::Status decodeKernel(const std::string &where, const artifact::KernelStep &step, KernelCall &call);
+  absl::Status checkEnd(const std::string &where, const LoopEnd &end);
   absl::Status decodeLoops(const std::string &where,
                            const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
                            std::vector<LoopInfo> &result);

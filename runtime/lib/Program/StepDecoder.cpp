@@ -32,6 +32,20 @@ absl::Status Decoder::tensorIndex(const std::string &where, uint32_t index) {
   return absl::OkStatus();
 }
 
+absl::Status Decoder::checkEnd(const std::string &where, const LoopEnd &end) {
+  auto isIn = [](int64_t number, int64_t least) { return number >= least && number <= maxExtent; };
+  bool isPossible = isIn(end.divisor, 1) && isIn(end.step, 1) && isIn(end.least, 0) && isIn(end.beyond, 0) &&
+                    isIn(end.added, -maxExtent) && end.factors.size() <= plan.counts.size();
+  // No sum of these is too large for an integer.
+  int64_t room = int64_t(1) << 62;
+  for (size_t i = 0; isPossible && i < end.factors.size(); ++i) {
+    int64_t factor = end.factors[i], bound = std::max<int64_t>(plan.counts[i].bound, 1);
+    isPossible = factor == 0 || (plan.counts[i].isGiven && factor > 0 && factor <= room / bound);
+    room -= isPossible ? factor * bound : 0;
+  }
+  return isPossible ? absl::OkStatus() : damaged(where, " has an impossible end");
+}
+
 absl::Status Decoder::decodeLoops(const std::string &where,
                                   const flatbuffers::Vector<flatbuffers::Offset<artifact::Loop>> &loops,
                                   std::vector<LoopInfo> &result) {
@@ -40,6 +54,12 @@ absl::Status Decoder::decodeLoops(const std::string &where,
     RETURN_IF_ERROR(decodeDim(where, *loop->dim(), info.dim));
     if (info.extent < 0 || info.extent > maxExtent)
       return damaged(where, " has a loop of extent ", info.extent);
+    if (const artifact::LoopEnd *end = loop->end()) {
+      info.end = LoopEnd{{}, end->added(), end->divisor(), end->least(), end->step(), end->beyond()};
+      if (end->factors())
+        info.end->factors.assign(end->factors()->begin(), end->factors()->end());
+      RETURN_IF_ERROR(checkEnd(absl::StrCat(where, ", loop ", result.size()), *info.end));
+    }
     // A loop is checked as a tensor of one dimension would be.
     layout::Sharding sharding;
     sharding.dims.push_back(info.dim);

@@ -299,8 +299,8 @@ absl::Status ProgramRunner::State::gatherTimes(Rank &rank) {
     std::memcpy(numbers.data(), (*all)[source].data(), numbers.size() * sizeof(int64_t));
     ranks[source].times.clear();
     for (size_t i = 0; i + 1 < numbers.size(); i += 2)
-      ranks[source].times.push_back(
-          {rank.begin + std::chrono::nanoseconds(numbers[i]), rank.begin + std::chrono::nanoseconds(numbers[i + 1])});
+      ranks[source].times.push_back({rank.begin + std::chrono::nanoseconds(numbers[i]),
+                                     rank.begin + std::chrono::nanoseconds(numbers[i + 1]), 1});
   }
   return absl::OkStatus();
 }

@@ -21,6 +21,7 @@
 #include "absl/strings/match.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -97,6 +98,8 @@ private:
   absl::Status runPrologue();
   /// Runs the prologue and packs, but for what others do; `again`: only what they did not.
   absl::Status prepareOnce(bool again);
+  /// Finds out where loops end in the run that begins.
+  void readLengths();
   absl::Status runSteps();
   /// Notes what the step at `position` has added to what was recorded `before` it, which is brought up to date.
   void noteNodes(size_t position, GraphNodes &before);
@@ -134,6 +137,7 @@ private:
   std::vector<std::unique_ptr<PortTransfer>> uploads, downloads;
   Feedback feedback;
   std::shared_ptr<std::byte> records; ///< The memory of `RankMemory::records`.
+  std::vector<int64_t> lengths;       ///< That of `RankMemory::lengths`.
   SessionStatistics stats;
   std::vector<CallReport> callReports;
   std::vector<StepTime> stepTimes;
@@ -315,6 +319,10 @@ absl::Status ProgramSession::allocate() {
     records = *std::move(allocated);
     memory.records = reinterpret_cast<int64_t *>(records.get());
     std::fill_n(memory.records, plan.numChecks, 0);
+  }
+  if (backend->usesHostMemory()) {
+    lengths.assign(plan.counts.size(), 0);
+    memory.lengths = lengths.data();
   }
   int64_t used = 0;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -524,10 +532,19 @@ absl::Status ProgramSession::runStep(PreparedStep &step) {
   return step.executor ? step.executor->run() : absl::OkStatus();
 }
 
+void ProgramSession::readLengths() {
+  for (size_t i = 0; i < lengths.size(); ++i)
+    if (const CountInfo &count = plan.counts[i]; count.isGiven) {
+      std::memcpy(&lengths[i], memory.memory(count.tensor).data, sizeof(int64_t));
+      lengths[i] = std::clamp<int64_t>(lengths[i], 0, count.bound);
+    }
+}
+
 absl::Status ProgramSession::runSteps() {
+  readLengths();
   // What does not run takes no time.
   auto begun = std::chrono::steady_clock::now();
-  std::fill(stepTimes.begin(), stepTimes.end(), StepTime{begun, begun});
+  std::fill(stepTimes.begin(), stepTimes.end(), StepTime{begun, begun, 1});
   size_t next = 0;
   GraphNodes recorded;
   return sequence.run([&](size_t position) {
@@ -547,6 +564,7 @@ absl::Status ProgramSession::runSteps() {
       if (status.ok())
         status = backend->finish();
       stepTimes[position].end = std::chrono::steady_clock::now();
+      stepTimes[position].share = step.executor ? step.executor->share() : 1;
     }
     if (status.ok())
       return status;

@@ -52,6 +52,8 @@ public:
   /// everything that depends on constants alone.
   virtual absl::Status pack() { return absl::OkStatus(); }
   virtual absl::Status run() = 0;
+  /// How much of the rank's iterations the last run went through: 1 is all.
+  virtual double share() const { return 1; }
   /// What does a library call, once it is created: the library's name of its implementation, or that of the runtime's
   /// own kernels. Empty for all other steps.
   virtual std::string implementation() const { return {}; }

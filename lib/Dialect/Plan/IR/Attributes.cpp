@@ -242,6 +242,15 @@ LogicalResult CallMemoryAttr::verify(function_ref<InFlightDiagnostic()> emitErro
 // DivisionAttr
 //===----------------------------------------------------------------------===//
 
+LogicalResult EndAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> factors,
+                              int64_t /*added*/, int64_t divisor, int64_t least, int64_t step, int64_t beyond) {
+  if (divisor < 1 || step < 1)
+    return emitError() << "ends need a divisor and a step of at least 1";
+  if (least < 0 || beyond < 0 || llvm::any_of(factors, [](int64_t factor) { return factor < 0; }))
+    return emitError() << "ends need factors, and what is least and beyond, of at least 0";
+  return success();
+}
+
 LogicalResult DivisionAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t loop, int64_t step,
                                    int64_t grain) {
   if (loop < 0 || step < 1 || grain < step)

@@ -51,7 +51,7 @@ static ParseResult parseArray(OpAsmParser &parser, AsmParser::Delimiter delimite
   return success();
 }
 
-/// Parses loops as `[1, 8, 10 by <{"y" : 0, 5, 10}>]`.
+/// Parses loops as `[1, 8, 10 by <{"y" : 0, 5, 10}>, 16 until <[1], 0, 1, 0, 1, 0>]`.
 static ParseResult parseLoops(OpAsmParser &parser, ArrayAttr &loops) {
   return parseArray(parser, AsmParser::Delimiter::Square, loops, [&]() -> Attribute {
     int64_t extent;
@@ -63,7 +63,11 @@ static ParseResult parseLoops(OpAsmParser &parser, ArrayAttr &loops) {
     if (succeeded(parser.parseOptionalKeyword("by")))
       if (!(dim = DimShardingAttr::parse(parser, {})))
         return {};
-    return LoopAttr::get(context, extent, cast<DimShardingAttr>(dim));
+    Attribute end;
+    if (succeeded(parser.parseOptionalKeyword("until")))
+      if (!(end = EndAttr::parse(parser, {})))
+        return {};
+    return LoopAttr::get(context, extent, cast<DimShardingAttr>(dim), cast_or_null<EndAttr>(end));
   });
 }
 
@@ -74,6 +78,10 @@ static void printLoops(OpAsmPrinter &printer, Operation *, ArrayAttr loops) {
     if (loop.isSplit()) {
       printer << " by ";
       loop.getDim().print(printer);
+    }
+    if (EndAttr end = loop.getEnd()) {
+      printer << " until ";
+      end.print(printer);
     }
   });
   printer << "]";
@@ -191,8 +199,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!llvm::equal(loops, extents, [](LoopAttr loop, int64_t extent) { return loop.getExtent() == extent; }))
     return emitOpError("lists loops that differ from the loops of ") << getKernelAttr() << ", [" << extents << "]";
   for (int64_t loop : kernel.getStaticLoops())
-    if (loops[loop].isSplit())
-      return emitOpError("splits loop ") << loop << ", which " << getKernelAttr() << " declares static";
+    if (loops[loop].isSplit() || loops[loop].getEnd())
+      return emitOpError(loops[loop].isSplit() ? "splits loop " : "ends loop ")
+             << loop << ", which " << getKernelAttr() << " declares static";
   // What accumulates along a loop begins anew at restarts only.
   if (auto root = yielded.front().getDefiningOp<DefinitionOpInterface>())
     if (std::optional<Scan> scan = root.getDefinition().scan)

@@ -24,6 +24,9 @@ namespace dovetail::layout {
 /// unit. A negative `n` counts as 0, `parts` and `align` below 1 as 1.
 std::vector<int64_t> balancedCuts(int64_t n, int64_t parts, int64_t align = 1);
 
+/// Piece `part` of the `parts` into which `balancedCuts` divides `range`, which is not negative.
+Interval balancedPiece(Interval range, int64_t parts, int64_t part);
+
 /// Cuts of which the longest time, size over speed, is least: a piece for each of `speeds`, one at least and all of
 /// them positive. Of equal speeds, as `balancedCuts`. A negative `n` counts as 0.
 std::vector<int64_t> weightedCuts(int64_t n, std::span<const double> speeds);

@@ -66,11 +66,23 @@ struct TensorInfo {
 };
 
 /// A loop of a kernel or library call in global coordinates, and how ranks divide it.
+/// Where a loop ends in a run. A sum of multiples of counts and of `added` is divided, and is at least `least`. The end
+/// is `beyond` iterations after the next multiple of `step`.
+struct LoopEnd {
+  std::vector<int64_t> factors; ///< Of the counts of the plan; those that are not there are 0.
+  int64_t added = 0, divisor = 1, least = 0, step = 1, beyond = 0;
+
+  /// `counts`: a number for each count of the plan, at least 0.
+  int64_t evaluate(const int64_t *counts) const;
+};
+
 struct LoopInfo {
   int64_t extent;
   layout::DimSharding dim;
   bool isLookup = false; ///< Nothing goes through it: its range says which indices are the rank's own.
   int32_t count = -1;    ///< The count of the plan that bounds it, or -1.
+  /// Nobody reads what iterations behind it make.
+  std::optional<LoopEnd> end = std::nullopt;
 };
 
 struct StepInfo;

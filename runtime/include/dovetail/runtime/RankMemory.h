@@ -33,6 +33,8 @@ struct RankMemory {
   int64_t *records = nullptr;
   /// A word for each count of the plan, as KernelAbi.h says. Null: there are none.
   int64_t *counts = nullptr;
+  /// For each count of the plan what it is in this run, if it is given. Null: no loop has an end.
+  const int64_t *lengths = nullptr;
 
   const MemoryView &memory(uint32_t tensor) const { return buffers[plan.tensors[tensor].buffer]; }
   /// The box of `tensor` on this rank.
@@ -41,6 +43,8 @@ struct RankMemory {
   /// part of it that the call computes here.
   layout::Interval range(const LoopInfo &loop) const { return plan.loopRange(loop, rank); }
   layout::Box resultBox(const std::vector<LoopInfo> &loops, uint32_t output) const;
+  /// The part of `range`, which this rank has of `loop`, that this run goes through.
+  layout::Interval endAt(const LoopInfo &loop, layout::Interval range) const;
   /// The same of all of them.
   layout::Box loopBox(std::span<const LoopInfo> loops) const;
   /// Whether the value never changes after the prologue.

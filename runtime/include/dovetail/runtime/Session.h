@@ -97,6 +97,8 @@ private:
 /// When a step of the last run began and ended.
 struct StepTime {
   std::chrono::steady_clock::time_point begin, end;
+  /// How much of the rank's iterations it went through: 1 is all. Of other processes it is not known.
+  double share = 1;
 };
 
 /// A program made ready to run on one rank: its memory, kernels, library calls and exchanges. All of a session's

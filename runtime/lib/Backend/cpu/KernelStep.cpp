@@ -12,6 +12,8 @@
 
 #include "dovetail/Layout/Cuts.h"
 
+#include <algorithm>
+
 using namespace dovetail;
 using namespace dovetail::runtime;
 
@@ -27,8 +29,11 @@ public:
 
   absl::Status bind(std::byte *scratch) override;
   absl::Status run() override;
+  double share() const override;
 
 private:
+  /// Divides what is `current` among the threads.
+  void divide();
   static void runPart(void *self, int part);
 
   const RankMemory &memory;
@@ -36,7 +41,11 @@ private:
   DovetailKernel kernel;
   ThreadPool &threads;
   std::vector<void *> pointers;
-  std::vector<std::vector<int64_t>> numbers; ///< For each thread that takes part.
+  std::vector<layout::Interval> ranges;  ///< All of the rank.
+  std::vector<layout::Interval> current; ///< This run goes through these.
+  bool hasEnds = false;
+  std::vector<std::vector<int64_t>> numbers; ///< For each thread that may take part.
+  int numParts = 1;
 };
 
 } // namespace
@@ -44,24 +53,32 @@ private:
 absl::Status KernelStep::bind(std::byte *) {
   KernelArguments arguments = kernelArguments(memory, call);
   pointers = std::move(arguments.pointers);
-  int64_t volume = 1;
-  for (size_t loop = 0; loop < arguments.ranges.size(); ++loop)
-    if (!call.loops[loop].isLookup)
-      volume *= std::max<int64_t>(1, arguments.ranges[loop].size());
-  int64_t parts = 1;
-  if (call.parallelLoop >= 0)
-    parts = std::max<int64_t>(1, std::min({static_cast<int64_t>(threads.size()),
-                                           arguments.ranges[call.parallelLoop].size(), volume / elementsPerThread}));
-  numbers.assign(parts, arguments.numbers);
-  if (parts > 1) {
-    layout::Interval range = arguments.ranges[call.parallelLoop];
-    std::vector<int64_t> cuts = layout::balancedCuts(range.size(), parts);
-    for (int64_t part = 0; part < parts; ++part) {
-      numbers[part][2 * call.parallelLoop] = range.lo + cuts[part];
-      numbers[part][2 * call.parallelLoop + 1] = range.lo + cuts[part + 1];
-    }
-  }
+  ranges = current = std::move(arguments.ranges);
+  numbers.assign(call.parallelLoop >= 0 ? threads.size() : 1, arguments.numbers);
+  hasEnds =
+      std::any_of(call.loops.begin(), call.loops.end(), [](const LoopInfo &loop) { return loop.end.has_value(); });
+  divide();
   return absl::OkStatus();
+}
+
+void KernelStep::divide() {
+  int64_t volume = 1;
+  for (size_t loop = 0; loop < current.size(); ++loop)
+    if (!call.loops[loop].isLookup)
+      volume *= std::max<int64_t>(1, current[loop].size());
+  numParts = 1;
+  if (call.parallelLoop >= 0)
+    numParts = static_cast<int>(
+        std::max<int64_t>(1, std::min({static_cast<int64_t>(threads.size()), current[call.parallelLoop].size(),
+                                       volume / elementsPerThread})));
+  for (int part = 0; part < numParts; ++part)
+    for (int loop = 0; loop < static_cast<int>(current.size()); ++loop) {
+      layout::Interval range = current[loop];
+      if (loop == call.parallelLoop)
+        range = layout::balancedPiece(range, numParts, part);
+      numbers[part][2 * loop] = range.lo;
+      numbers[part][2 * loop + 1] = range.hi;
+    }
 }
 
 void KernelStep::runPart(void *self, int part) {
@@ -70,8 +87,23 @@ void KernelStep::runPart(void *self, int part) {
 }
 
 absl::Status KernelStep::run() {
-  threads.run(static_cast<int>(numbers.size()), runPart, this);
+  if (hasEnds) {
+    for (size_t loop = 0; loop < ranges.size(); ++loop)
+      current[loop] = memory.endAt(call.loops[loop], ranges[loop]);
+    if (std::any_of(call.skipLoops.begin(), call.skipLoops.end(), [&](uint32_t loop) { return current[loop].empty(); }))
+      return absl::OkStatus();
+    divide();
+  }
+  threads.run(numParts, runPart, this);
   return absl::OkStatus();
+}
+
+double KernelStep::share() const {
+  double share = 1;
+  for (size_t loop = 0; hasEnds && loop < ranges.size(); ++loop)
+    if (!ranges[loop].empty())
+      share *= static_cast<double>(current[loop].size()) / static_cast<double>(ranges[loop].size());
+  return share;
 }
 
 StepExecutorOr dovetail::runtime::createKernelStep(const RankMemory &memory, const KernelCall &call,

@@ -13,6 +13,7 @@
 #include "../common/ConvolutionChannels.h"
 #include "../common/ConvolutionGeometry.h"
 #include "../common/ProductGeometry.h"
+#include "EndingCall.h"
 #include "PostOps.h"
 
 #include "dovetail/Layout/Cuts.h"
@@ -182,6 +183,9 @@ struct CallPlan {
   /// What each part may take in scratch memory besides its staging, and in packed weights where all have their own.
   int64_t scratchShare = 0, packedShare = 0;
   int64_t wholeScratch = 0, wholePacked = 0; ///< The same of the whole.
+  CallPieces pieces;                         ///< Of a call whose loops end.
+  int pieceLanes = 1;                        ///< How many threads do these,
+  int64_t pieceScratch = 0;                  ///< and what each may take besides the staging.
   CallBytes bytes;                           ///< Of the step, whichever of these is done.
 };
 
@@ -269,6 +273,47 @@ std::optional<std::pair<Box, bool>> loopsOf(const RankMemory &context, const Ste
   return get(call, {call.input});
 }
 
+/// The loops of a call, and its result.
+std::pair<const std::vector<LoopInfo> &, uint32_t> resultOf(const StepAction &action) {
+  using Result = std::pair<const std::vector<LoopInfo> &, uint32_t>;
+  if (const auto *call = std::get_if<ConvolutionCall>(&action))
+    return Result(call->loops, call->output);
+  if (const auto *call = std::get_if<MatMulCall>(&action))
+    return Result(call->loops, call->output);
+  if (const auto *call = std::get_if<AttentionCall>(&action))
+    return Result(call->loops, call->output);
+  const auto &call = std::get<PoolCall>(action);
+  return Result(call.loops, call.output);
+}
+
+/// Plans the pieces of a call whose loops end, and that may be divided.
+void planPieces(const RankMemory &context, const StepInfo &step, const Box &loops, int threads, ThreadPool *pool,
+                CallPlan &plan) {
+  auto [infos, output] = resultOf(step.action);
+  const BufferInfo &buffer = context.plan.bufferOf(output);
+  plan.pieces =
+      CallPieces::plan(context, infos, loops, static_cast<int>(buffer.shape.size()), buffer.format.order,
+                       [&](const Box &piece) { return makePart(context, step, piece, /*inPrologue=*/false, pool); });
+  if (plan.pieces.empty())
+    return;
+  // Own kernels divide themselves.
+  bool isDivided = step.division && !hasOwnKernels(step.action);
+  plan.pieceLanes = isDivided ? std::min(threads, plan.pieces.count()) : 1;
+  plan.pieceScratch =
+      isDivided ? alignedSize((step.memory->scratchBytes(context.rank, plan.pieceLanes) + plan.pieceLanes - 1) /
+                              plan.pieceLanes)
+                : plan.wholeScratch;
+  plan.bytes.scratch =
+      std::max(plan.bytes.scratch, plan.pieces.stagingBytes(plan.pieceLanes) + plan.pieceLanes * plan.pieceScratch);
+}
+
+/// Whether the weights of a call are packed when the session starts.
+bool packsWeights(const RankMemory &context, const StepInfo &step) {
+  const auto *convolution = std::get_if<ConvolutionCall>(&step.action);
+  const auto *product = std::get_if<MatMulCall>(&step.action);
+  return convolution || (product && context.isConstant(product->b));
+}
+
 /// Null when the rank has nothing to do. `pool` are its `threads`, or null where it will not run. Errors: those of
 /// plans of parts.
 absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, const StepInfo &step, bool inPrologue,
@@ -287,6 +332,8 @@ absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, co
   const auto *product = std::get_if<MatMulCall>(&step.action);
   result->isInPlace =
       product && context.plan.tensors[product->a].buffer == context.plan.tensors[product->output].buffer;
+  if (!result->isInPlace && !inPrologue && loops->second)
+    planPieces(context, step, loops->first, threads, pool, *result);
   if (!result->isInPlace && (!step.division || !loops->second || ownKernels))
     return result;
   std::vector<Box> boxes = result->isInPlace ? divideInPlace(context, *product, loops->first)
@@ -360,8 +407,13 @@ StepExecutorOr createCall(const RankMemory &context, const StepInfo &step, bool 
     if (absl::Status status = call.whole[0]->prepare(call.wholePacked, call.wholeScratch); !status.ok())
       return status;
   }
-  return std::make_unique<DividedStep>(std::move(divided.ok() ? call.divided : call.whole), call.lanes, pool,
-                                       call.bytes);
+  Parts &parts = divided.ok() ? call.divided : call.whole;
+  if (!call.pieces.empty())
+    call.pieces.create(*parts.front(), packsWeights(context, step), call.pieceScratch);
+  auto executor = std::make_unique<DividedStep>(std::move(parts), call.lanes, pool, call.bytes);
+  if (call.pieces.empty())
+    return executor;
+  return makeEndingCall(std::move(executor), std::move(call.pieces), call.pieceLanes, pool);
 }
 
 /// Where to stop looking for an implementation that needs more memory than planned, in bytes.

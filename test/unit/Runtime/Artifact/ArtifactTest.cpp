@@ -436,6 +436,29 @@ TEST(Artifact, BoundedDimensionsAreDecoded) {
   EXPECT_EQ(kernel.loops[1].count, -1);
 }
 
+TEST(Artifact, EndsOfLoopsAreDecoded) {
+  PlanBuilder builder = boundedProgram();
+  auto &loop = *builder.plan.steps[3]->action.AsKernelStep()->loops[0];
+  loop.count = -1;
+  loop.end = std::make_unique<artifact::LoopEndT>();
+  loop.end->factors = {2};
+  loop.end->added = 1;
+  loop.end->divisor = 3;
+  loop.end->least = 2;
+  loop.end->step = 4;
+  loop.end->beyond = 1;
+  auto sections = runtime::parseArtifact(builder.artifact());
+  ASSERT_TRUE(sections.ok()) << sections.status();
+  auto plan = runtime::decodePlan(sections->plan, sections->weights.getBytes().size());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto &kernel = std::get<runtime::KernelCall>(plan->steps[3].action);
+  ASSERT_TRUE(kernel.loops[0].end.has_value());
+  EXPECT_FALSE(kernel.loops[1].end.has_value());
+  // (2 n + 1) / 3, at least 2, up to a multiple of 4, and 1 more.
+  for (auto [count, end] : {std::pair<int64_t, int64_t>(0, 5), {3, 5}, {6, 5}, {7, 9}, {8, 9}})
+    EXPECT_EQ(kernel.loops[0].end->evaluate(std::array<int64_t, 2>{count, 99}.data()), end) << count;
+}
+
 /// The compiler writes no such names, but others may.
 TEST(Artifact, SourceNamesAreClean) {
   PlanBuilder builder = boundedProgram();
@@ -518,6 +541,22 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
                 [](PlanBuilder &b) { b.plan.counts[0]->given = false; });
   expectBounded("count 'lines' is neither computed nor given by an input",
                 [](PlanBuilder &b) { b.plan.counts[1]->given = true; });
+  auto expectEnd = [&](auto change) {
+    expectBounded("loop 0 has an impossible end", [&](PlanBuilder &b) {
+      loop(b).end = std::make_unique<artifact::LoopEndT>();
+      change(*loop(b).end);
+    });
+  };
+  expectEnd([](artifact::LoopEndT &end) { end.divisor = 0; });
+  expectEnd([](artifact::LoopEndT &end) { end.step = 0; });
+  expectEnd([](artifact::LoopEndT &end) { end.least = -1; });
+  expectEnd([](artifact::LoopEndT &end) { end.beyond = -1; });
+  expectEnd([](artifact::LoopEndT &end) { end.factors = {-1}; });
+  // The second count is computed, and there is no third one.
+  expectEnd([](artifact::LoopEndT &end) { end.factors = {1, 1}; });
+  expectEnd([](artifact::LoopEndT &end) { end.factors = {1, 0, 0}; });
+  expectEnd([](artifact::LoopEndT &end) { end.factors = {int64_t(1) << 61}; });
+  expectEnd([](artifact::LoopEndT &end) { end.added = std::numeric_limits<int64_t>::min() + 1; });
   // An input of which the length varies may be fed an output that always has as much.
   auto feedImage = [](PlanBuilder &b) {
     b.plan.inputs[0]->fed_by = 0;

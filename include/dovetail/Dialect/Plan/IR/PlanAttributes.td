@@ -94,15 +94,41 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
   }];
 }
 
+def Plan_EndAttr : Plan_Attr<"End", "end"> {
+  let summary = "Where a loop ends in a run whose extents vary";
+  let description = [{
+    `<[f0, f1, ...], added, divisor, least, step, beyond>`: at (f0 * length 0 + f1 * length 1 + ... + added) / divisor,
+    rounded down, at `least` or behind it, then rounded up to a multiple of `step`, and `beyond` iterations later. The
+    lengths are those of the program, in order.
+
+    ```mlir
+    #plan.end<[1, 0], 1, 2, 0, 64, 1>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$factors, "int64_t":$added, "int64_t":$divisor, "int64_t":$least,
+                        "int64_t":$step, "int64_t":$beyond);
+  let assemblyFormat = "`<` `[` $factors `]` `,` $added `,` $divisor `,` $least `,` $step `,` $beyond `>`";
+  let genVerifyDecl = 1;
+}
+
 def Plan_LoopAttr : Plan_Attr<"Loop", "loop"> {
   let summary = "A loop of a kernel over [0, extent) in global coordinates, and how it is split over the mesh";
-  let parameters = (ins "int64_t":$extent, "::dovetail::DimShardingAttr":$dim);
-  let assemblyFormat = "`<` $extent `,` $dim `>`";
+  let description = [{
+    With `end` a run goes through the iterations before it alone: nobody reads what the others make.
+  }];
+  let parameters = (ins "int64_t":$extent, "::dovetail::DimShardingAttr":$dim,
+                        OptionalParameter<"::dovetail::plan::EndAttr">:$end);
+  let assemblyFormat = "`<` $extent `,` $dim (`,` $end^)? `>`";
   let builders = [AttrBuilder<(ins "int64_t":$extent), [{
-    return $_get($_ctxt, extent, ::dovetail::DimShardingAttr::getUnsplit($_ctxt));
+    return $_get($_ctxt, extent, ::dovetail::DimShardingAttr::getUnsplit($_ctxt), ::dovetail::plan::EndAttr());
+  }]>, AttrBuilder<(ins "int64_t":$extent, "::dovetail::DimShardingAttr":$dim), [{
+    return $_get($_ctxt, extent, dim, ::dovetail::plan::EndAttr());
   }]>];
   let extraClassDeclaration = [{
     bool isSplit() const { return getDim().isSplit(); }
+    /// The same, split in another way, or with another end.
+    LoopAttr withDim(::dovetail::DimShardingAttr dim) const { return get(getContext(), getExtent(), dim, getEnd()); }
+    LoopAttr withEnd(EndAttr end) const { return get(getContext(), getExtent(), getDim(), end); }
   }];
 }
 

@@ -1,0 +1,211 @@
+//===- EndingCall.cpp - Calls that end where runs need no more ------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EndingCall.h"
+
+#include "../../Memory/Alignment.h"
+
+#include <algorithm>
+
+using namespace dovetail;
+using namespace dovetail::runtime;
+using layout::Box;
+using layout::Interval;
+
+CallPieces CallPieces::plan(const RankMemory &memory, const std::vector<LoopInfo> &infos, const Box &box, int rank,
+                            const std::vector<int> &order, const MakePart &makePart) {
+  CallPieces result;
+  result.memory = &memory;
+  size_t combinations = 1;
+  for (int dim : order) {
+    const LoopInfo &info = infos[dim];
+    if (dim >= rank || !info.end)
+      continue;
+    Loop loop{dim, &info, box[dim], {}};
+    for (int64_t end = (loop.range.lo / info.end->step + 1) * info.end->step; end < loop.range.hi;
+         end += info.end->step)
+      loop.ends.push_back(end);
+    loop.ends.push_back(loop.range.hi);
+    combinations *= result.loops.empty() ? 1 : loop.ends.size();
+    result.loops.push_back(std::move(loop));
+  }
+  if (result.loops.empty())
+    return result;
+  for (size_t number = 0; number < combinations; ++number) {
+    Box piece = box;
+    size_t rest = number;
+    for (size_t i = result.loops.size() - 1; i > 0; --i) {
+      const Loop &loop = result.loops[i];
+      piece[loop.number].hi = loop.ends[rest % loop.ends.size()];
+      rest /= loop.ends.size();
+    }
+    auto &pieces = result.widths.emplace_back();
+    const Loop &cut = result.loops.front();
+    int64_t begin = cut.range.lo;
+    for (int64_t end : cut.ends) {
+      piece[cut.number] = {begin, end};
+      begin = end;
+      pieces.push_back(makePart(piece));
+      if (pieces.back()->plan().ok())
+        continue;
+      pieces.clear();
+      break;
+    }
+  }
+  return result;
+}
+
+int64_t CallPieces::stagingBytes(int lanes) const {
+  std::vector<int64_t> most(lanes, 0);
+  for (const auto &pieces : widths)
+    for (size_t i = 0; i < pieces.size(); ++i)
+      most[i % lanes] = std::max(most[i % lanes], alignedSize(pieces[i]->stagingBytes()));
+  int64_t sum = 0;
+  for (int64_t bytes : most)
+    sum += bytes;
+  return sum;
+}
+
+void CallPieces::create(LibraryStep &first, bool packsWeights, int64_t scratchShare) {
+  for (auto &pieces : widths) {
+    bool isFine = true;
+    for (size_t i = 0; isFine && i < pieces.size(); ++i) {
+      LibraryStep &piece = *pieces[i];
+      isFine = (!packsWeights || piece.sharesWeights(first)) && piece.prepare(/*packedBytes=*/0, scratchShare).ok() &&
+               !piece.isSlow() && (!piece.isReference() || first.isReference());
+    }
+    if (!isFine)
+      pieces.clear();
+  }
+}
+
+size_t CallPieces::countParts(const Loop &loop, bool &isWhole) const {
+  Interval needed = memory->endAt(*loop.info, loop.range);
+  isWhole &= needed.hi == loop.range.hi;
+  if (needed.empty())
+    return 0;
+  return std::lower_bound(loop.ends.begin(), loop.ends.end(), needed.hi) - loop.ends.begin() + 1;
+}
+
+std::span<const std::unique_ptr<LibraryStep>> CallPieces::choose(bool &isIdle) const {
+  bool isWhole = true;
+  size_t number = 0, count = countParts(loops.front(), isWhole);
+  isIdle = count == 0;
+  for (size_t i = 1; i < loops.size(); ++i) {
+    size_t parts = countParts(loops[i], isWhole);
+    isIdle |= parts == 0;
+    number = number * loops[i].ends.size() + std::max<size_t>(parts, 1) - 1;
+  }
+  if (isIdle || isWhole || widths[number].empty())
+    return {};
+  return std::span(widths[number]).first(count);
+}
+
+double CallPieces::getShare(std::span<const std::unique_ptr<LibraryStep>> chosen) const {
+  for (size_t number = 0; number < widths.size(); ++number) {
+    if (chosen.empty() || chosen.data() != widths[number].data())
+      continue;
+    const Loop &cut = loops.front();
+    double share = double(cut.ends[chosen.size() - 1] - cut.range.lo) / double(cut.range.size());
+    for (size_t i = loops.size() - 1, rest = number; i > 0; --i) {
+      const Loop &loop = loops[i];
+      share *= double(loop.ends[rest % loop.ends.size()] - loop.range.lo) / double(loop.range.size());
+      rest /= loop.ends.size();
+    }
+    return share;
+  }
+  return 1;
+}
+
+int64_t CallPieces::laneBytes(int lane, int lanes) const {
+  int64_t most = 0;
+  for (const auto &pieces : widths)
+    for (size_t i = lane; i < pieces.size(); i += lanes)
+      most = std::max(most, pieces[i]->scratchBytes());
+  return alignedSize(most);
+}
+
+absl::Status CallPieces::bind(std::byte *scratch, int lanes) {
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (const auto &pieces : widths)
+      for (size_t i = lane; i < pieces.size(); i += lanes)
+        if (absl::Status status = pieces[i]->bind(scratch); !status.ok())
+          return status;
+    scratch += laneBytes(lane, lanes);
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+class EndingCall : public StepExecutor {
+public:
+  EndingCall(std::unique_ptr<StepExecutor> whole, CallPieces given, int lanes, ThreadPool &pool)
+      : whole(std::move(whole)), pieces(std::move(given)), lanes(lanes), pool(pool), outcomes(lanes) {
+    for (int lane = 0; lane < lanes; ++lane)
+      laneBytes += pieces.laneBytes(lane, lanes);
+  }
+
+  int64_t scratchBytes() const override { return std::max(whole->scratchBytes(), laneBytes); }
+  int64_t scratchUse() const override { return std::max(whole->scratchUse(), laneBytes); }
+  int64_t packedBytes() const override { return whole->packedBytes(); }
+  int64_t packedUse() const override { return whole->packedUse(); }
+  int64_t excessBytes() const override { return whole->excessBytes() + scratchBytes() - whole->scratchBytes(); }
+  std::string packedKey() const override { return whole->packedKey(); }
+  void setPackedMemory(std::byte *memory) override { whole->setPackedMemory(memory); }
+  std::string implementation() const override { return whole->implementation(); }
+  bool isReference() const override { return whole->isReference(); }
+  absl::Status bind(std::byte *scratch) override {
+    // Pieces use what the whole has packed, which it knows now.
+    absl::Status status = whole->bind(scratch);
+    return status.ok() ? pieces.bind(scratch, lanes) : status;
+  }
+  absl::Status pack() override { return whole->pack(); }
+  absl::Status run() override;
+  double share() const override { return isIdle ? 0 : pieces.getShare(chosen); }
+
+private:
+  std::unique_ptr<StepExecutor> whole;
+  CallPieces pieces;
+  int lanes;
+  ThreadPool &pool;
+  int64_t laneBytes = 0;
+  std::span<const std::unique_ptr<LibraryStep>> chosen; ///< In the last run.
+  bool isIdle = false;
+  std::vector<absl::Status> outcomes;
+};
+
+} // namespace
+
+absl::Status EndingCall::run() {
+  chosen = pieces.choose(isIdle);
+  if (isIdle)
+    return absl::OkStatus();
+  if (chosen.empty())
+    return whole->run();
+  auto runLane = [](void *given, int lane) {
+    auto *self = static_cast<EndingCall *>(given);
+    absl::Status &outcome = self->outcomes[lane] = absl::OkStatus();
+    for (size_t piece = lane; piece < self->chosen.size() && outcome.ok(); piece += self->lanes)
+      outcome = self->chosen[piece]->run();
+  };
+  int used = static_cast<int>(std::min<size_t>(lanes, chosen.size()));
+  if (used == 1)
+    runLane(this, 0);
+  else
+    pool.run(used, runLane, this);
+  for (int lane = 0; lane < used; ++lane)
+    if (!outcomes[lane].ok())
+      return outcomes[lane];
+  return absl::OkStatus();
+}
+
+std::unique_ptr<StepExecutor> dovetail::runtime::makeEndingCall(std::unique_ptr<StepExecutor> whole, CallPieces pieces,
+                                                                int lanes, ThreadPool &pool) {
+  return std::make_unique<EndingCall>(std::move(whole), std::move(pieces), lanes, pool);
+}
