@@ -90,6 +90,11 @@ def test_extents_are_compared_whatever_the_index_checks(dovetail):
     np.testing.assert_array_equal(program.run({"x": x, "y": x})["z"], x + x)
     with pytest.raises(dovetail.DovetailError, match="must be equal, but differ by 2 in this run"):
         program.run({"x": x, "y": x[:2]})
+    # Also where there is nothing to add.
+    for a, b in ((0, 3), (3, 0)):
+        with pytest.raises(dovetail.DovetailError, match="must be equal, but differ by 3 in this run"):
+            program.run({"x": x[:a], "y": x[:b]})
+    assert program.run({"x": x[:0], "y": x[:0]})["z"].shape == (0,)
 
 
 def test_resize_of_nothing(dovetail):
