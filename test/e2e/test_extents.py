@@ -97,6 +97,23 @@ def test_extents_are_compared_whatever_the_index_checks(dovetail):
     assert program.run({"x": x[:0], "y": x[:0]})["z"].shape == (0,)
 
 
+@pytest.mark.parametrize("operation", ["y = ReduceSum<keepdims = 0>(t, columns)", "u = Slice(z, begin, end, rows) y = MatMul(t, u)"])
+@pytest.mark.parametrize("bound", [5, 6])
+def test_sums_over_dimensions_that_are_always_empty(dovetail, operation, bound):
+    """A slice from the fifth element on has none, if the bound is 5: sums are 0."""
+    shape = "float[2]" if "ReduceSum" in operation else "float[2, 3]"
+    model = _parse(
+        f"""g (float[2, h] x, float[h, 3] z) => ({shape} y)
+            <int64[1] columns = {{1}}, int64[1] rows = {{0}}, int64[1] begin = {{5}}, int64[1] end = {{1000}}> {{
+              t = Slice(x, begin, end, columns) {operation} }}"""
+    )
+    program = dovetail.compile(model, bounds={"h": bound}, cpu=CPU)
+    for h in (bound, 5, 2):
+        x, z = np.arange(2 * h, dtype=np.float32).reshape(2, h), np.ones((h, 3), np.float32)
+        expected = x[:, 5:].sum(axis=1) if "ReduceSum" in operation else x[:, 5:] @ z[5:]
+        np.testing.assert_array_equal(program.run({"x": x, "z": z})["y"], expected)
+
+
 def test_resize_of_nothing(dovetail):
     """Is an error, as for fixed extents, where there are elements to make."""
     model = _parse(

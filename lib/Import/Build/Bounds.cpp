@@ -27,6 +27,10 @@ Obstacle dovetail::importer::describeBounded(const llvm::Twine &what, unsigned d
 }
 
 void Bounds::set(mlir::Value value, Counts given) {
+  // A bound of 0 says the extent.
+  for (auto [dim, count] : llvm::enumerate(given))
+    if (count && llvm::cast<mlir::RankedTensorType>(value.getType()).getDimSize(dim) == 0)
+      count = {};
   if (llvm::none_of(given, [](mlir::Value count) { return static_cast<bool>(count); }))
     given.clear();
   for (auto [dim, count] : llvm::enumerate(given))
