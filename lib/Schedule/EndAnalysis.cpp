@@ -344,6 +344,10 @@ void EndAnalysis::visitCall(plan::StepOpInterface call) {
   SmallVector<int64_t> extents =
       llvm::map_to_vector(getLoops(call), [](plan::LoopAttr loop) { return loop.getExtent(); });
   Ends loops = ends;
+  // Columns of a product depend on columns of its second factor alone, which may be anything if nobody reads the
+  // result.
+  if (isa<plan::MatMulOp>(*call))
+    loops.back() = getNeed(call.getStepWrites().front()).back();
   loops.resize(extents.size(), End::all());
   SmallVector<Value> reads = call.getStepReads();
   size_t number = 0;

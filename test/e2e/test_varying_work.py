@@ -8,7 +8,9 @@ import json
 
 import numpy as np
 import pytest
+from dovetail_models import onnxruntime_session
 from harness.backend import call, tool
+from harness.compare import differences
 from test_varying_images import _Graph, _unet
 
 BIG = ("convolution", "pool", "matmul", "attention")
@@ -54,3 +56,23 @@ def test_tokens(dovetail, tmp_path):
         expected = -(-n // 32) / 8
         calls = [share for name, share in shares if name == "matmul"]
         assert calls == [expected] * 3, (n, shares)
+
+
+def test_attention(dovetail, tmp_path):
+    """Queries, keys and values of some tokens: products of rows that there are, whose keys' tails are anything."""
+    g = _Graph(np.random.default_rng(7))
+    heads = [g.add("Reshape", g.add("MatMul", "x", g.weights(32, 32)), g.ints(0, 0, 4, 8)) for _ in range(3)]
+    query, value = (g.add("Transpose", head, perm=[0, 2, 1, 3]) for head in heads[::2])
+    scores = g.add("MatMul", query, g.add("Transpose", heads[1], perm=[0, 2, 3, 1]))
+    mixed = g.add("Transpose", g.add("MatMul", g.add("Softmax", scores, axis=-1), value), perm=[0, 2, 1, 3])
+    y = g.add("MatMul", g.add("Reshape", mixed, g.ints(0, 0, 32)), g.weights(32, 32))
+    model = g.model({"x": [1, "n", 32]}, [(y, 3)])
+    session = onnxruntime_session(model, threads=1, optimise=False)
+    program = dovetail.compile(model, bounds={"n": 128})
+    for n in (128, 16, 50, 1, 128):
+        x = np.random.default_rng(n).standard_normal((1, n, 32)).astype(np.float32)
+        found = differences(program.run({"x": x}), {"y0": session.run(None, {"x": x})[0]}, 1e-5, 1e-5)
+        assert found is None, f"{n}: {found}"
+        shares = _shares(dovetail, tmp_path, model, {"n": 128}, (1, n, 32))
+        calls = [share for name, share in shares if name == "matmul"]
+        assert calls == [-(-n // 16) / 8] * 6, (n, shares)
