@@ -247,7 +247,7 @@ LogicalResult EndAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arra
   if (divisor < 1 || step < 1)
     return emitError() << "ends need a divisor and a step of at least 1";
   if (least < 0 || beyond < 0 || llvm::any_of(factors, [](int64_t factor) { return factor < 0; }))
-    return emitError() << "ends need factors, and what is least and beyond, of at least 0";
+    return emitError() << "ends need factors, `least` and `beyond` of at least 0";
   return success();
 }
 
