@@ -376,14 +376,39 @@ def machine():
 
 #: What follows it on the page is not measured here, and stays.
 KEPT = "<!-- From here on the page is written by hand. -->"
+#: So does what is between these two.
+OTHERS = "<!-- By hand: other machines. -->", "<!-- Measured from here on. -->"
+
+
+def summarize(tables):
+    """Of each comparison with ONNX Runtime: the mean and the median of ratios, what two cores gain, the three slowest."""
+    rows = []
+    for title, header, cells in tables:
+        ratio = next((i for i, name in enumerate(header) if name in ("ratio (95 %)", "to ONNX Runtime (95 %)")), None)
+        if ratio is None or not cells or cells[-1][0] != "geometric mean":
+            continue
+        gain = next((cells[-1][i] for i, name in enumerate(header) if name.startswith("times as fast")), "–")
+        ratios = sorted(((float(row[ratio].split()[0]), row[0]) for row in cells[:-1]), reverse=True)
+        median = f"{statistics.median(value for value, _ in ratios):.2f}"
+        slowest = "; ".join(f"{name} {value:.2f}" for value, name in ratios[:3])
+        rows.append([title, cells[-1][ratio], median, gain, slowest])
+    header = ["comparison", "mean ratio", "median ratio", "times as fast as one", "slowest against ONNX Runtime"]
+    return markdown_table("How fast it is today", header, rows)
 
 
 def document(tables, bench, before=""):
     """docs/performance.md; `before`: what it was."""
     _, mark, kept = before.partition(KEPT)
+    others = before.partition(OTHERS[0])[2].partition(OTHERS[1])[0]
     return "\n".join(
         [
             "# Performance",
+            "",
+            "For people who want to know how fast Dovetail is, and where it is slow. A ratio is the time of",
+            "Dovetail, divided by that of the other program. Below 1 Dovetail is faster.",
+            "",
+            summarize(tables),
+            OTHERS[0] + others + OTHERS[1],
             "",
             "Measured by `make bench`, which measures again and prints these tables; with",
             "`scripts/bench build/release --write docs/performance.md` it writes this page.",
