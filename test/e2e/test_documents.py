@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of README.md and of docs/ do what the pages say.
+"""The commands of README.md and of docs/ do what the pages say, and links of all pages lead to something.
 
 Blocks that begin with ```sh run or ```python run are run in the order of the page, in one folder for each page. A block
 ```output behind one is what it prints, numbers apart.
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Beside the code.
+ROOMS = sorted(page for top in ("lib", "runtime", "bench") for page in (ROOT / top).rglob("README.md"))
 BLOCK = re.compile(r"^```(\S*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 
@@ -74,7 +76,7 @@ def _anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *ROOMS, ROOT / "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links(page):
     """Every link leads to a file, and to a heading that is in it."""
     for target, anchor in LINK.findall(BLOCK.sub("", page.read_text())):
