@@ -293,20 +293,13 @@ LogicalResult OptionParser::parseShape(StringRef text) {
 LogicalResult OptionParser::parseArchs(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
-  llvm::ArrayRef<int> known = options.target->getArchs();
-  for (StringRef part : parts) {
-    int arch;
-    if (!part.consume_front("sm_") || part.getAsInteger(10, arch) || !llvm::is_contained(known, arch)) {
-      std::string list;
-      for (int each : known)
-        list += (list.empty() ? "sm_" : ", sm_") + std::to_string(each);
-      return usage("'--arch " + text + "': expected architectures such as 'sm_80,sm_90'; the architectures are " +
-                   list);
-    }
-    options.codeGen.archs.push_back(arch);
-  }
-  llvm::sort(options.codeGen.archs);
-  options.codeGen.archs.erase(llvm::unique(options.codeGen.archs), options.codeGen.archs.end());
+  llvm::ArrayRef<std::string> known = options.target->getArchs();
+  if (!llvm::all_of(parts, [&](StringRef part) { return llvm::is_contained(known, part); }))
+    return usage("'--arch " + text + "': expected architectures such as 'sm_80,sm_90'; the architectures are " +
+                 llvm::join(known, ", "));
+  for (const std::string &arch : known)
+    if (llvm::is_contained(parts, arch))
+      options.codeGen.archs.push_back(arch);
   return llvm::success();
 }
 

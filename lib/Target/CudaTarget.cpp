@@ -30,7 +30,7 @@ public:
     static constexpr plan::MathMode modes[] = {plan::MathMode::F32, plan::MathMode::TF32, plan::MathMode::BF16};
     return modes;
   }
-  ArrayRef<int> getArchs() const override { return getCudaArchs(); }
+  ArrayRef<std::string> getArchs() const override { return getCudaArchs(); }
   StringRef getCluster() const override { return "h100"; }
   void addPasses(OpPassManager &passes) const override { addBlockPasses(passes, DeviceDescription()); }
   FailureOr<ProgramCode> compile(ModuleOp module, const CodeGenOptions &options) const override;
@@ -40,7 +40,7 @@ public:
 FailureOr<ProgramCode> CudaTarget::compile(ModuleOp module, const CodeGenOptions &options) const {
   CodeGenOptions chosen = options;
   if (chosen.archs.empty())
-    chosen.archs = {80, 90, 100};
+    chosen.archs = {"sm_80", "sm_90", "sm_100"};
   return compileCudaKernels(module, chosen, findPtxas());
 }
 

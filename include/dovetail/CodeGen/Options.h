@@ -24,8 +24,8 @@ namespace dovetail {
 struct CodeGenOptions {
   /// "native" or a CPU's name, for targets that run on CPUs.
   std::string cpu = "native";
-  /// Numbers such as 80, ascending, for targets that have architectures; empty: the target's own choice.
-  std::vector<int> archs;
+  /// Names of architectures, such as sm_80, in the order of the target's; empty: the target's own choice.
+  std::vector<std::string> archs;
   /// If not null, receive the optimised LLVM IR, and assembly, as text.
   llvm::raw_ostream *dumpLLVM = nullptr;
   llvm::raw_ostream *dumpAssembly = nullptr;

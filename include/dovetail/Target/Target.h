@@ -59,7 +59,7 @@ public:
   /// Whether the runtime has kernels for attention, which its libraries do.
   virtual bool hasAttention() const { return false; }
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.
-  virtual llvm::ArrayRef<int> getArchs() const { return {}; }
+  virtual llvm::ArrayRef<std::string> getArchs() const { return {}; }
   /// The built-in cluster whose devices and links ranks are taken to have, unless the user says otherwise.
   virtual llvm::StringRef getCluster() const { return "cpu"; }
   /// The passes that generate functions from the kernels of a plan.

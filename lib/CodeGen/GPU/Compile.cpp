@@ -50,12 +50,13 @@ static const unsigned char libdevice[] = {
 #endif
 };
 
-ArrayRef<int> dovetail::getCudaArchs() {
-  static const int archs[] = {75, 80, 86, 87, 89, 90, 100, 103, 120};
+ArrayRef<std::string> dovetail::getCudaArchs() {
+  static const std::string archs[] = {"sm_75", "sm_80",  "sm_86",  "sm_87", "sm_89",
+                                      "sm_90", "sm_100", "sm_103", "sm_120"};
   return archs;
 }
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(int arch) {
+static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef arch) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -71,10 +72,10 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(int arch) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   // The oldest versions that know the architectures, and kernels of more than 4 KiB of parameters.
-  const char *version = arch < 100 ? "+ptx81" : arch < 103 ? "+ptx86" : "+ptx88";
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, ("sm_" + Twine(arch)).str(), version,
-                                                                          options, std::nullopt, std::nullopt,
-                                                                          llvm::CodeGenOptLevel::Aggressive));
+  uint32_t number = getArchNumber(arch);
+  const char *version = number < 100 ? "+ptx81" : number < 103 ? "+ptx86" : "+ptx88";
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, arch, version, options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 static std::unique_ptr<llvm::Module> translate(gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
@@ -167,12 +168,11 @@ FailureOr<ProgramCode> dovetail::compileCudaKernels(ModuleOp module, const CodeG
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return emitError(location, "LLVM cannot generate PTX for sm_") << options.archs.front();
+    return emitError(location, "LLVM cannot generate PTX for ") << options.archs.front();
   passes.run(*translated);
   if (options.dumpAssembly)
     *options.dumpAssembly << text;
-  code.images.push_back(
-      {runtime::SectionKind::Ptx, static_cast<uint32_t>(options.archs.front()), {text.begin(), text.end()}});
+  code.images.push_back({runtime::SectionKind::Ptx, getArchNumber(options.archs.front()), {text.begin(), text.end()}});
   if (!ptxas.empty() && failed(assemble(location, {text.data(), text.size()}, options.archs, ptxas, code)))
     return failure();
   return code;

@@ -54,7 +54,7 @@ static int64_t numberBefore(StringRef line, StringRef unit) {
 }
 
 /// Reads what `ptxas -v` says of each kernel.
-static std::vector<runtime::KernelUse> parseUses(StringRef text, int arch) {
+static std::vector<runtime::KernelUse> parseUses(StringRef text, uint32_t arch) {
   std::vector<runtime::KernelUse> uses;
   SmallVector<StringRef> lines;
   text.split(lines, '\n');
@@ -108,7 +108,8 @@ private:
 /// A run of ptxas, which ends with this object at the latest.
 class Assembly {
 public:
-  Assembly(Location location, int arch, const std::string &ptxas) : location(location), arch(arch), ptxas(ptxas) {}
+  Assembly(Location location, StringRef arch, const std::string &ptxas)
+      : location(location), arch(arch), ptxas(ptxas) {}
   ~Assembly() {
     if (process.Pid != llvm::sys::ProcessInfo::InvalidPid)
       llvm::sys::Wait(process, std::nullopt);
@@ -119,7 +120,7 @@ public:
 
 private:
   Location location;
-  int arch;
+  StringRef arch;
   const std::string &ptxas;
   TemporaryFile output, messages;
   llvm::sys::ProcessInfo process;
@@ -131,7 +132,7 @@ private:
 LogicalResult Assembly::start(StringRef source) {
   if (failed(output.create(location, "cubin")) || failed(messages.create(location, "log")))
     return failure();
-  std::string archOption = ("-arch=sm_" + Twine(arch)).str();
+  std::string archOption = ("-arch=" + arch).str();
   StringRef arguments[] = {ptxas, archOption, "-O3", "-v", "-o", output.getPath(), source};
   std::optional<StringRef> redirects[] = {std::nullopt, messages.getPath(), messages.getPath()};
   bool executionFailed = false;
@@ -148,26 +149,32 @@ LogicalResult Assembly::finish(ProgramCode &code) {
   auto said = llvm::MemoryBuffer::getFile(messages.getPath());
   StringRef text = said ? (*said)->getBuffer() : StringRef();
   if (result != 0)
-    return emitError(location) << "'" << ptxas << "' cannot assemble kernels for sm_" << arch << " (exit code "
-                               << result << "): " << (error.empty() ? text.trim() : StringRef(error))
+    return emitError(location) << "'" << ptxas << "' cannot assemble kernels for " << arch << " (exit code " << result
+                               << "): " << (error.empty() ? text.trim() : StringRef(error))
                                << "\nset DOVETAIL_PTXAS to another ptxas, or --arch to other architectures";
   auto cubin = llvm::MemoryBuffer::getFile(output.getPath(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!cubin)
     return emitError(location) << "cannot read " << output.getPath() << ": " << cubin.getError().message();
-  code.images.push_back({runtime::SectionKind::Cubin,
-                         static_cast<uint32_t>(arch),
-                         {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}});
-  llvm::append_range(code.uses, parseUses(text, arch));
+  code.images.push_back(
+      {runtime::SectionKind::Cubin, getArchNumber(arch), {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}});
+  llvm::append_range(code.uses, parseUses(text, getArchNumber(arch)));
   return success();
 }
 
-LogicalResult dovetail::assemble(Location location, StringRef ptx, ArrayRef<int> archs, const std::string &ptxas,
-                                 ProgramCode &code) {
+uint32_t dovetail::getArchNumber(StringRef arch) {
+  uint32_t number = 0;
+  if (!arch.consume_front("sm_") || arch.getAsInteger(10, number))
+    llvm_unreachable("targets name their architectures");
+  return number;
+}
+
+LogicalResult dovetail::assemble(Location location, StringRef ptx, ArrayRef<std::string> archs,
+                                 const std::string &ptxas, ProgramCode &code) {
   TemporaryFile source;
   if (failed(source.create(location, "ptx", ptx)))
     return failure();
   std::vector<std::unique_ptr<Assembly>> assemblies;
-  for (int arch : archs)
+  for (StringRef arch : archs)
     if (failed(assemblies.emplace_back(std::make_unique<Assembly>(location, arch, ptxas))->start(source.getPath())))
       return failure();
   for (std::unique_ptr<Assembly> &assembly : assemblies)

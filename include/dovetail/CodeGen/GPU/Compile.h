@@ -30,7 +30,7 @@ llvm::FailureOr<ProgramCode> compileCudaKernels(mlir::ModuleOp module, const Cod
                                                 const std::string &ptxas);
 
 /// Architectures that code can be generated for, ascending.
-llvm::ArrayRef<int> getCudaArchs();
+llvm::ArrayRef<std::string> getCudaArchs();
 
 /// The program ptxas: `$DOVETAIL_PTXAS`, where it was when Dovetail was built, on the PATH, or in `$CUDA_HOME/bin`.
 /// Empty if there is none.
