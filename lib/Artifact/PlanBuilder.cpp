@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanSections.h"
+#include "PlanBuilder.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

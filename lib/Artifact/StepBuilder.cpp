@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanSections.h"
+#include "PlanBuilder.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -66,7 +66,7 @@ artifact::KernelStepT PlanBuilder::makeKernel(plan::LaunchOp op, plan::KernelOp 
       tile->loop = loop;
       tile->step = size;
     }
-  } else if (!contents.hasCode && program.getTarget() != runtime::hostTarget) {
+  } else if (!contents.hasCode && program.getMemory() == plan::ProgramMemory::Device) {
     // Some blocks or other: those of a device are found when code is generated.
     step.blocks = std::make_unique<artifact::BlocksT>();
     step.blocks->threads = step.blocks->tiles_per_block = 1;

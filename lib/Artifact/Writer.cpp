@@ -12,7 +12,7 @@
 
 #include "dovetail/Artifact/Writer.h"
 
-#include "PlanBuilder.h"
+#include "PlanSection.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/runtime/Plan.h"

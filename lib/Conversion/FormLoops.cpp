@@ -29,11 +29,11 @@ namespace {
 
 /// What a loop carries, by number.
 struct CarriedLoop {
-  llvm::MapVector<uint64_t, IterArgOp> carries;
-  DenseMap<uint64_t, YieldOp> nexts;
-  DenseMap<uint64_t, LoopResultOp> leaves;
+  llvm::MapVector<uint64_t, IterArgOp> args;
+  DenseMap<uint64_t, YieldOp> yields;
+  DenseMap<uint64_t, LoopResultOp> results;
 
-  IterArgOp getCondition() const { return carries.lookup(0); }
+  IterArgOp getCondition() const { return args.lookup(0); }
 };
 
 /// Forms the loops of a block.
@@ -79,11 +79,11 @@ LogicalResult LoopFormer::collect() {
   for (Operation &op : block) {
     LogicalResult result = success();
     if (auto carry = dyn_cast<IterArgOp>(op))
-      result = add(loops[carry.getLoop()].carries, carry);
+      result = add(loops[carry.getLoop()].args, carry);
     else if (auto next = dyn_cast<YieldOp>(op))
-      result = add(loops[next.getLoop()].nexts, next);
+      result = add(loops[next.getLoop()].yields, next);
     else if (auto leave = dyn_cast<LoopResultOp>(op))
-      result = add(loops[leave.getLoop()].leaves, leave);
+      result = add(loops[leave.getLoop()].results, leave);
     if (failed(result))
       return failure();
   }
@@ -94,11 +94,11 @@ LogicalResult LoopFormer::collect() {
 }
 
 LogicalResult LoopFormer::verify(CarriedLoop &loop) {
-  for (auto &[slot, entry] : loop.carries) {
+  for (auto &[slot, entry] : loop.args) {
     IterArgOp carry = entry;
-    YieldOp next = loop.nexts.lookup(slot);
+    YieldOp next = loop.yields.lookup(slot);
     if (!next)
-      return carry.emitOpError("has no next value");
+      return carry.emitOpError("has no dovetail.yield of its number");
     auto requireAlike = [&](Operation *op) -> LogicalResult {
       Type type = op->getResult(0).getType();
       if (type == carry.getType())
@@ -108,23 +108,23 @@ LogicalResult LoopFormer::verify(CarriedLoop &loop) {
     };
     if (failed(requireAlike(next)))
       return failure();
-    if (LoopResultOp leave = loop.leaves.lookup(slot); leave && failed(requireAlike(leave)))
+    if (LoopResultOp leave = loop.results.lookup(slot); leave && failed(requireAlike(leave)))
       return failure();
   }
   auto requireCarried = [&](auto op) -> LogicalResult {
-    if (loop.carries.contains(op.getSlot()))
+    if (loop.args.contains(op.getSlot()))
       return success();
     return op.emitOpError("is of value ") << op.getSlot() << ", which loop " << op.getLoop() << " does not carry";
   };
-  for (auto [slot, next] : loop.nexts)
+  for (auto [slot, next] : loop.yields)
     if (failed(requireCarried(next)))
       return failure();
-  for (auto [slot, leave] : loop.leaves)
+  for (auto [slot, leave] : loop.results)
     if (failed(requireCarried(leave)))
       return failure();
   if (loop.getCondition())
     return success();
-  return loop.carries.front().second.emitOpError("is of a loop without a condition, value 0");
+  return loop.args.front().second.emitOpError("is of a loop without a condition, value 0");
 }
 
 LogicalResult LoopFormer::eraseUnused() {
@@ -139,17 +139,18 @@ LogicalResult LoopFormer::eraseUnused() {
       if (isOpTriviallyDead(&op))
         erase(&op);
     for (auto &[number, loop] : loops) {
-      for (auto [slot, leave] : SmallVector<std::pair<uint64_t, LoopResultOp>>(loop.leaves.begin(), loop.leaves.end()))
+      for (auto [slot, leave] :
+           SmallVector<std::pair<uint64_t, LoopResultOp>>(loop.results.begin(), loop.results.end()))
         if (leave.use_empty()) {
-          loop.leaves.erase(slot);
+          loop.results.erase(slot);
           erase(leave);
         }
-      if (!loop.leaves.empty())
+      if (!loop.results.empty())
         continue;
-      for (auto [slot, next] : loop.nexts)
+      for (auto [slot, next] : loop.yields)
         erase(next);
-      loop.nexts.clear();
-      loop.carries.remove_if([&](const auto &entry) {
+      loop.yields.clear();
+      loop.args.remove_if([&](const auto &entry) {
         IterArgOp carry = entry.second;
         if (!carry.use_empty())
           return false;
@@ -158,10 +159,10 @@ LogicalResult LoopFormer::eraseUnused() {
       });
     }
   }
-  loops.remove_if([](const auto &entry) { return entry.second.carries.empty(); });
+  loops.remove_if([](const auto &entry) { return entry.second.args.empty(); });
   for (auto &[number, loop] : loops)
-    if (loop.nexts.empty())
-      return loop.carries.front().second.emitOpError("is read after its loop, where its value is gone");
+    if (loop.yields.empty())
+      return loop.args.front().second.emitOpError("is read after its loop, where its value is gone");
   return success();
 }
 
@@ -175,7 +176,7 @@ DenseSet<Operation *> LoopFormer::getInside(ArrayRef<Operation *> carries, uint6
                                         : next ? std::optional(next.getLoop())
                                                : std::nullopt;
         other && *other != number)
-      for (auto &[slot, inner] : loops[*other].carries)
+      for (auto &[slot, inner] : loops[*other].args)
         found.insert(inner);
     // Of a loop that has been formed, some carried values may have no other operation that says so.
     if (auto end = dyn_cast<plan::EndLoopOp>(op))
@@ -198,12 +199,12 @@ DenseSet<Operation *> LoopFormer::getBehind(ArrayRef<Operation *> leaves) {
 LogicalResult LoopFormer::form(CarriedLoop &loop) {
   SmallVector<Operation *> carries, leaves;
   SmallVector<Value> carried, next;
-  for (auto &[slot, carry] : loop.carries) {
+  for (auto &[slot, carry] : loop.args) {
     carries.push_back(carry);
     carried.push_back(carry.getResult());
-    next.push_back(loop.nexts.lookup(slot).getResult());
+    next.push_back(loop.yields.lookup(slot).getResult());
   }
-  for (auto [slot, leave] : loop.leaves)
+  for (auto [slot, leave] : loop.results)
     leaves.push_back(leave);
   uint64_t number = loop.getCondition().getLoop();
   DenseSet<Operation *> inside = getInside(carries, number), behind = getBehind(leaves);
@@ -235,7 +236,7 @@ LogicalResult LoopFormer::form(CarriedLoop &loop) {
   for (Operation *op : after)
     op->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
   // What an operation of the loop computes, in memory of its own, needs no copy before it takes that place.
-  for (auto [slot, nextOp] : loop.nexts) {
+  for (auto [slot, nextOp] : loop.yields) {
     Value value = nextOp.getValue();
     nextOp->setOperand(0, value);
     Operation *producer = value.getDefiningOp();
@@ -256,8 +257,8 @@ LogicalResult LoopFormer::run() {
     return success();
   // What is carried lies where the next iteration, and whoever comes behind the last one, finds it.
   for (auto &[number, loop] : loops)
-    for (auto [slot, leave] : loop.leaves) {
-      Value carried = loop.carries.lookup(slot).getResult();
+    for (auto [slot, leave] : loop.results) {
+      Value carried = loop.args.lookup(slot).getResult();
       leave->setOperands({carried, carried});
     }
   if (failed(eraseUnused()))
@@ -265,7 +266,7 @@ LogicalResult LoopFormer::run() {
   // What a loop is inside of gives its next values later.
   auto getLast = [](const CarriedLoop &loop) {
     Operation *last = nullptr;
-    for (auto [slot, next] : loop.nexts)
+    for (auto [slot, next] : loop.yields)
       last = !last || last->isBeforeInBlock(next) ? next.getOperation() : last;
     return last;
   };

@@ -14,12 +14,13 @@
 
 #include "Expected.h"
 #include "LesserMesh.h"
+#include "MemoryFit.h"
+#include "MeshChoice.h"
 #include "NearSizes.h"
 
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Driver/Autotune.h"
 #include "dovetail/Driver/Execution.h"
-#include "dovetail/Driver/Planning.h"
 #include "dovetail/Driver/Progress.h"
 #include "dovetail/Driver/Requests.h"
 #include "dovetail/Sharding/Passes.h"

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Driver/Planning.h"
+#include "MemoryFit.h"
 
 #include "Expected.h"
 #include "RankMemory.h"

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Driver/Planning.h"
+#include "MeshChoice.h"
 
 #include "Expected.h"
 

@@ -115,6 +115,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     if (options.math == plan::MathMode::TF32 || options.math == plan::MathMode::BF16)
       features.push_back(kRoundedFactors.str());
   }
+  bool isOnHost = options.target->getMemory() == plan::ProgramMemory::Host;
   TransportKind transport = getTransportKind(options.target->getMemory());
   switch (phase) {
   case Phase::Import:
@@ -152,12 +153,12 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addNestedPass<func::FuncOp>(createMergeHeads({libraries, features}));
     // Once more for what was converted.
     passes.addPass(createVerifyPartition());
-    buildLowerGraphPipeline(passes, libraries, features,
-                            {options.target->getChoiceWork(), options.target->getPackedRows(),
-                             options.gathersAhead.value_or(transport == TransportKind::Streams)},
-                            {options.target->getName().str(), options.target->getMemory(), options.math});
+    buildLowerGraphPipeline(
+        passes, libraries, features,
+        {options.target->getChoiceWork(), options.target->getPackedRows(), options.gathersAhead.value_or(!isOnHost)},
+        {options.target->getName().str(), options.target->getMemory(), options.math});
     passes.addPass(createMergeRows());
-    if (transport == TransportKind::Threads)
+    if (isOnHost)
       passes.addPass(createReplaceSlowCalls({libraries, features}));
     if (hasWinograd(options))
       passes.addPass(createChooseAlgorithms(
@@ -166,13 +167,13 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
                                [](auto algorithm) { return plan::stringifyConvolutionAlgorithm(algorithm).str(); })},
           getCluster(options)));
     // Devices divide their work themselves.
-    if (transport == TransportKind::Threads)
+    if (isOnHost)
       passes.addPass(createDivideCalls({}, getCluster(options)));
     passes.addPass(createBoundCalls({libraries, features, options.spareCallMemory}));
     passes.addPass(createChooseExchanges());
     passes.addPass(createMergeExchanges());
     // Devices compute all: a thread that has nothing to do saves no time.
-    if (transport == TransportKind::Threads)
+    if (isOnHost)
       passes.addPass(createEndAtCounts());
     if (options.splitLaunches != When::Never)
       passes.addPass(

@@ -1,7 +1,7 @@
 // RUN: dovetail-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(dovetail-form-loops))'
 
 func.func @no_next(%a: tensor<i1>) -> tensor<i1> {
-  // expected-error@+1 {{has no next value}}
+  // expected-error@+1 {{has no dovetail.yield of its number}}
   %on = dovetail.iter_arg %a {loop = 0 : i64, slot = 0 : i64} : (tensor<i1>) -> tensor<i1>
   return %on : tensor<i1>
 }

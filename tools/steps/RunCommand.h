@@ -19,8 +19,8 @@ class App;
 
 namespace dovetail::tools {
 
-/// Adds the command `run` to `app`, which the parser carries out when it is given. It sets `exitCode`. Results go to the
-/// standard output, messages to the standard error, beginning with the name of `app`.
+/// Adds the command `run` to `app`, which the parser carries out when it is given. It sets `exitCode`. Results go to
+/// the standard output, messages to the standard error, beginning with the name of `app`.
 void addRunCommand(CLI::App &app, int &exitCode);
 
 } // namespace dovetail::tools

@@ -12,7 +12,7 @@
 
 #include "Fourier.h"
 
-#include "dovetail/Dialect/Dovetail/IR/FourierPlan.h"
+#include "dovetail/Dialect/Dovetail/Ops/FourierPlan.h"
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 

@@ -116,8 +116,8 @@ public:
   /// A vector of one element for each channel, shaped so that it broadcasts to [N, C, spatial...] of this rank.
   mlir::Value perChannel(mlir::Value vector, int64_t rank);
 
-  // Dimensions whose extents depend on data. Extents of values that are made of such operands are found out behind the import:
-  // see `Bounds::infer`.
+  // Dimensions whose extents depend on data. Extents of values that are made of such operands are found out behind the
+  // import: see `Bounds::infer`.
 
   /// A number that extents are added to or subtracted from. `exact` is set if it may be below 0: the sum of this form,
   /// which is not divided.

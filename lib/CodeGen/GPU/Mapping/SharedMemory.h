@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_CODEGEN_GPU_SHAREDMEMORY_H
-#define DOVETAIL_LIB_CODEGEN_GPU_SHAREDMEMORY_H
+#ifndef DOVETAIL_LIB_CODEGEN_GPU_MAPPING_SHAREDMEMORY_H
+#define DOVETAIL_LIB_CODEGEN_GPU_MAPPING_SHAREDMEMORY_H
 
 #include "dovetail/CodeGen/DeviceDescription.h"
 #include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
@@ -57,4 +57,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_CODEGEN_GPU_SHAREDMEMORY_H
+#endif // DOVETAIL_LIB_CODEGEN_GPU_MAPPING_SHAREDMEMORY_H

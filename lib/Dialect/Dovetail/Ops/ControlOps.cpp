@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines carry, next, leave and choose: all of them give elements of an operand as they are.
+// Defines iter_arg, yield, loop_result and if: all of them give elements of an operand as they are.
 //
 //===----------------------------------------------------------------------===//
 

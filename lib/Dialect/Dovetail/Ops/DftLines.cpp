@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Dialect/Dovetail/Definition/VectorSquare.h"
-#include "dovetail/Dialect/Dovetail/IR/FourierPlan.h"
+#include "dovetail/Dialect/Dovetail/Ops/FourierPlan.h"
 #include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

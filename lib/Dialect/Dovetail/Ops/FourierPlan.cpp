@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/FourierPlan.h"
+#include "dovetail/Dialect/Dovetail/Ops/FourierPlan.h"
 
 #include <cmath>
 #include <numbers>

@@ -12,12 +12,6 @@
 
 #include "StepChecks.h"
 
-#include "dovetail/Calls/Gathered.h"
-#include "dovetail/Calls/Winograd.h"
-#include "dovetail/Dialect/Dovetail/IR/TensorName.h"
-#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
-#include "dovetail/Text/SourceName.h"
-#include "mlir/Dialect/Traits.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

@@ -8,9 +8,6 @@
 
 #include "ConvolutionPart.h"
 
-#include "dovetail/Calls/Gathered.h"
-#include "dovetail/Calls/Scattered.h"
-
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_FOURIERPLAN_H
-#define DOVETAIL_DIALECT_DOVETAIL_IR_FOURIERPLAN_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_OPS_FOURIERPLAN_H
+#define DOVETAIL_DIALECT_DOVETAIL_OPS_FOURIERPLAN_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -58,4 +58,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_IR_FOURIERPLAN_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_OPS_FOURIERPLAN_H
