@@ -139,6 +139,8 @@ private:
   void collect(Operation *first, RolesOf getRoles);
   void findBorders();
   Cost getCost(ArrayRef<int64_t> newRows) const;
+  /// Whether `newRows` differ in ones alone, and a value that has the old ones outside would be reshaped for them.
+  bool onlyMovesOnes(ArrayRef<int64_t> newRows) const;
   /// The dimensions of rows that cost least; none if these are those that they have.
   std::optional<Extents> findBest() const;
   bool isInside(Operation *op) const { return ops.contains(op); }
@@ -238,6 +240,18 @@ RowRegion::Cost RowRegion::getCost(ArrayRef<int64_t> newRows) const {
   return {changes, static_cast<int64_t>(withoutOnes(newRows).size()), reshapes};
 }
 
+bool RowRegion::onlyMovesOnes(ArrayRef<int64_t> newRows) const {
+  if (withoutOnes(newRows) != withoutOnes(rows))
+    return false;
+  // Reshapes that are there may cost nothing, as calls read through them; a value without one would need one.
+  return llvm::any_of(borders, [&](const Border &border) {
+    Extents old(rows), shape(newRows);
+    llvm::append_range(old, border.rest);
+    llvm::append_range(shape, border.rest);
+    return border.beyond == ArrayRef(old) && border.beyond != ArrayRef(shape);
+  });
+}
+
 std::optional<Extents> RowRegion::findBest() const {
   int64_t count = ShapedType::getNumElements(rows);
   llvm::SmallSetVector<Extents, 4> choices;
@@ -252,7 +266,8 @@ std::optional<Extents> RowRegion::findBest() const {
     Extents choice(beyond.take_front(size));
     // More of them are rare, and all of them would take long.
     constexpr size_t maxChoices = 8;
-    if (choices.size() < maxChoices && ShapedType::getNumElements(choice) == count && divides(choice, rows))
+    if (choices.size() < maxChoices && ShapedType::getNumElements(choice) == count && divides(choice, rows) &&
+        !onlyMovesOnes(choice))
       choices.insert(choice);
   }
   Extents best = rows;
