@@ -65,7 +65,6 @@ struct TensorInfo {
   std::vector<int32_t> counts = {};
 };
 
-/// A loop of a kernel or library call in global coordinates, and how ranks divide it.
 /// Where a loop ends in a run. A sum of multiples of counts and of `added` is divided, and is at least `least`. The end
 /// is `beyond` iterations after the next multiple of `step`.
 struct LoopEnd {
@@ -76,6 +75,7 @@ struct LoopEnd {
   int64_t evaluate(const int64_t *counts) const;
 };
 
+/// A loop of a kernel or library call in global coordinates, and how ranks divide it.
 struct LoopInfo {
   int64_t extent;
   layout::DimSharding dim;

@@ -17,6 +17,14 @@ using namespace dovetail::runtime;
 using layout::Box;
 using layout::Interval;
 
+/// More pieces of a call than a compiler asks for: they are prepared one by one, and each keeps memory.
+static constexpr int64_t kMostPieces = 4096;
+
+/// Each piece goes through all weights. Where caches do not hold these, pieces gain only if they are few: half of the
+/// rows of products by 4096 x 1024 weights took as long in pieces as all of them did at once, 7/8 twice as long.
+static constexpr int64_t kCachedWeights = int64_t(12) << 20;
+static constexpr double kMostShare = 3.0 / 8;
+
 CallPieces CallPieces::plan(const RankMemory &memory, const std::vector<LoopInfo> &infos, const Box &box, int rank,
                             const std::vector<int> &order, const MakePart &makePart) {
   CallPieces result;
@@ -27,11 +35,16 @@ CallPieces CallPieces::plan(const RankMemory &memory, const std::vector<LoopInfo
     if (dim >= rank || !info.end)
       continue;
     Loop loop{dim, &info, box[dim], {}};
-    for (int64_t end = (loop.range.lo / info.end->step + 1) * info.end->step; end < loop.range.hi;
-         end += info.end->step)
-      loop.ends.push_back(end);
+    int64_t step = info.end->step, first = loop.range.lo / step, last = std::max<int64_t>(loop.range.hi - 1, 0) / step;
+    if (last - first >= kMostPieces)
+      return {};
+    for (int64_t number = first + 1; number <= last; ++number)
+      loop.ends.push_back(number * step);
     loop.ends.push_back(loop.range.hi);
     combinations *= result.loops.empty() ? 1 : loop.ends.size();
+    size_t pieces = result.loops.empty() ? loop.ends.size() : result.loops.front().ends.size();
+    if (combinations * pieces > kMostPieces)
+      return {};
     result.loops.push_back(std::move(loop));
   }
   if (result.loops.empty())
@@ -186,6 +199,8 @@ absl::Status EndingCall::run() {
   chosen = pieces.choose(isIdle);
   if (isIdle)
     return absl::OkStatus();
+  if (whole->packedBytes() > kCachedWeights && pieces.getShare(chosen) > kMostShare)
+    chosen = {};
   if (chosen.empty())
     return whole->run();
   auto runLane = [](void *given, int lane) {
