@@ -239,7 +239,7 @@ LogicalResult CallMemoryAttr::verify(function_ref<InFlightDiagnostic()> emitErro
 }
 
 //===----------------------------------------------------------------------===//
-// DivisionAttr
+// EndAttr
 //===----------------------------------------------------------------------===//
 
 LogicalResult EndAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> factors,
@@ -250,6 +250,10 @@ LogicalResult EndAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arra
     return emitError() << "ends need factors, `least` and `beyond` of at least 0";
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// DivisionAttr
+//===----------------------------------------------------------------------===//
 
 LogicalResult DivisionAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t loop, int64_t step,
                                    int64_t grain) {
