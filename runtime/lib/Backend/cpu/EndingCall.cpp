@@ -20,8 +20,8 @@ using layout::Interval;
 /// More pieces of a call than a compiler asks for: they are prepared one by one, and each keeps memory.
 static constexpr int64_t kMostPieces = 4096;
 
-/// Each piece goes through all weights. Where caches do not hold these, pieces gain only if they are few: half of the
-/// rows of products by 4096 x 1024 weights took as long in pieces as all of them did at once, 7/8 twice as long.
+/// Each piece goes through all weights. Where caches do not hold these, pieces gain only if they are few. With
+/// 4096 x 1024 weights, half of the rows took as long in pieces as the whole. 7/8 of them took twice as long.
 static constexpr int64_t kCachedWeights = int64_t(12) << 20;
 static constexpr double kMostShare = 3.0 / 8;
 
