@@ -12,8 +12,7 @@
 
 #include "dovetail/Cost/CallWork.h"
 #include "dovetail/Cost/PassCluster.h"
-
-#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
+#include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Schedule/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -37,12 +36,12 @@ static constexpr int64_t kMaxParts = 64;
 static constexpr int64_t kVector = 16, kColumns = 64;
 
 namespace {
-struct DivideCalls : dovetail::impl::DivideCallsBase<DivideCalls> {
-  using DivideCallsBase::DivideCallsBase;
+struct DivideCalls : MeshPass<dovetail::impl::DivideCallsBase<DivideCalls>> {
+  using MeshPass::MeshPass;
   DivideCalls(DivideCallsOptions options, std::shared_ptr<const Cluster> found)
-      : DivideCallsBase(std::move(options)), found(std::move(found)) {}
+      : MeshPass(std::move(options)), found(std::move(found)) {}
 
-  void runOnOperation() override;
+  LogicalResult run(MeshOp) override;
 
   LogicalResult initialize(MLIRContext *context) override { return findCluster(found, cluster, context); }
 
@@ -165,13 +164,7 @@ static plan::DivisionAttr divide(Operation *call, Value output, ArrayRef<Box> bo
   return best;
 }
 
-void DivideCalls::runOnOperation() {
-  FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-  if (failed(mesh))
-    return signalPassFailure();
-  if (!*mesh)
-    return;
-  layout::Mesh ranks = mesh->getMesh();
+LogicalResult DivideCalls::run(MeshOp) {
   getOperation().walk([&](Operation *op) {
     // What runs once is not worth it.
     if (isa_and_nonnull<plan::PrologueOp>(op->getParentOp()))
@@ -187,14 +180,15 @@ void DivideCalls::runOnOperation() {
         dims.push_back(loop.getDim());
         extents.push_back(loop.getExtent());
       }
-      layout::Sharding sharding = toLayout(dims, ranks);
+      layout::Sharding sharding = toLayout(dims, mesh);
       SmallVector<Box> boxes;
-      for (int number = 0; number < ranks.numRanks(); ++number)
-        boxes.push_back(sharding.boxOf(ranks, extents, number));
+      for (int number = 0; number < mesh.numRanks(); ++number)
+        boxes.push_back(sharding.boxOf(mesh, extents, number));
       if (plan::DivisionAttr division = divide(call, call.getOutput(), boxes, *found))
         call.setDivisionAttr(division);
     });
   });
+  return success();
 }
 
 std::unique_ptr<Pass> dovetail::createDivideCalls(DivideCallsOptions options, std::shared_ptr<const Cluster> cluster) {

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
+#include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Strides.h"
 #include "dovetail/Schedule/Passes.h"
@@ -24,8 +24,8 @@ using namespace mlir;
 using namespace dovetail;
 
 namespace {
-struct MergeRows : dovetail::impl::MergeRowsBase<MergeRows> {
-  void runOnOperation() override;
+struct MergeRows : MeshPass<dovetail::impl::MergeRowsBase<MergeRows>> {
+  LogicalResult run(MeshOp) override;
 };
 
 /// A tensor of a product: how it lies in memory on each rank.
@@ -114,12 +114,7 @@ static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   return most;
 }
 
-void MergeRows::runOnOperation() {
-  FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-  if (failed(mesh))
-    return signalPassFailure();
-  if (!*mesh)
-    return;
-  layout::Mesh ranks = mesh->getMesh();
-  getOperation().walk([&](plan::MatMulOp op) { op.setRowDims(countRowDims(op, ranks)); });
+LogicalResult MergeRows::run(MeshOp) {
+  getOperation().walk([&](plan::MatMulOp op) { op.setRowDims(countRowDims(op, mesh)); });
+  return success();
 }

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MeshPass.h"
 #include "ShardingMessages.h"
 #include "dovetail/Cost/PassCluster.h"
 
+#include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Dialect/Dovetail/Ops/ControlOps.h"
 #include "dovetail/Layout/Exchange.h"
 #include "dovetail/Sharding/Passes.h"

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MeshPass.h"
 #include "dovetail/Cost/ExchangeCosts.h"
 #include "dovetail/Cost/PassCluster.h"
 #include "dovetail/Cost/WorkModel.h"
 
+#include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Sharding/Passes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"

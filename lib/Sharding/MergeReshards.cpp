@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MeshPass.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Sharding/Passes.h"
 #include "mlir/IR/Dominance.h"

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "HaloWidths.h"
-#include "MeshPass.h"
 #include "dovetail/Cost/PassCluster.h"
 
+#include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Sharding/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 

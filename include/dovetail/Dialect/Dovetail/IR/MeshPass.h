@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_SHARDING_MESHPASS_H
-#define DOVETAIL_LIB_SHARDING_MESHPASS_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_IR_MESHPASS_H
+#define DOVETAIL_DIALECT_DOVETAIL_IR_MESHPASS_H
 
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 
@@ -41,4 +41,4 @@ template <typename Base> struct MeshPass : Base {
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_SHARDING_MESHPASS_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_IR_MESHPASS_H
