@@ -23,8 +23,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
 static double getProduct(ArrayRef<int64_t> extents) {
   double product = 1;
   for (int64_t extent : extents)
@@ -70,7 +68,7 @@ static double countOperations(ArrayAttr postOps) {
 
 /// Bits of the factors of products in the program of `call`.
 static unsigned getFactorBits(Operation *call, Value factor) {
-  unsigned bits = getTensor(factor).getElementTypeBitWidth();
+  unsigned bits = plan::getTensor(factor).getElementTypeBitWidth();
   if (bits != 32)
     return bits;
   switch (call->getParentOfType<plan::ProgramOp>().getMath()) {
@@ -101,7 +99,7 @@ static StepWork getProductWork(Operation *call, Value factor, RankedTensorType o
 }
 
 static StepWork getWork(plan::ConvolutionOp op, ArrayRef<int64_t> loops) {
-  RankedTensorType output = getTensor(op.getOutput());
+  RankedTensorType output = plan::getTensor(op.getOutput());
   StepWork work = getProductWork(op, op.getInput(), output, op.getPostOps(), loops);
   if (work.kind != StepWork::Kind::Product)
     return work;
@@ -120,7 +118,7 @@ static StepWork getWork(plan::ConvolutionOp op, ArrayRef<int64_t> loops) {
 }
 
 static StepWork getWork(plan::MatMulOp op, ArrayRef<int64_t> loops) {
-  RankedTensorType output = getTensor(op.getOutput());
+  RankedTensorType output = plan::getTensor(op.getOutput());
   StepWork work = getProductWork(op, op.getA(), output, op.getPostOps(), loops);
   if (work.kind != StepWork::Kind::Product)
     return work;
@@ -133,7 +131,7 @@ static StepWork getWork(plan::MatMulOp op, ArrayRef<int64_t> loops) {
 
 static StepWork getWork(plan::PoolOp op, ArrayRef<int64_t> loops) {
   StepWork work;
-  work.bits = getTensor(op.getOutput()).getElementTypeBitWidth();
+  work.bits = plan::getTensor(op.getOutput()).getElementTypeBitWidth();
   work.operations = getProduct(loops);
   return work;
 }
@@ -141,7 +139,7 @@ static StepWork getWork(plan::PoolOp op, ArrayRef<int64_t> loops) {
 /// Two products, of queries and keys and of weights and values, as one whose depth is theirs.
 static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
   StepWork work;
-  size_t rank = getTensor(op.getOutput()).getRank();
+  size_t rank = plan::getTensor(op.getOutput()).getRank();
   // Heads that follow each other in columns are products of their own.
   double all = double(plan::getValueColumns(op, loops[rank - 1]));
   double columns = std::min(double(plan::getHeadColumns(op)), all);
@@ -164,7 +162,7 @@ static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
 /// The customary count, of 5 n log2(n) for a line of n complex points, and half of that where they are real.
 static StepWork getWork(plan::TransformOp op, ArrayRef<int64_t> loops) {
   StepWork work;
-  RankedTensorType output = getTensor(op.getOutput());
+  RankedTensorType output = plan::getTensor(op.getOutput());
   calls::TransformForm form = *op.getForm();
   work.bits = output.getElementTypeBitWidth();
   double points = double(form.length), lines = 1;
@@ -178,7 +176,7 @@ StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRe
   StepWork work = TypeSwitch<Operation *, StepWork>(call)
                       .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>(
                           [&](auto op) { return getWork(op, loops); });
-  RankedTensorType output = getTensor(cast<plan::StepOpInterface>(call).getStepWrites()[0]);
+  RankedTensorType output = plan::getTensor(cast<plan::StepOpInterface>(call).getStepWrites()[0]);
   double elements = getProduct(loops.take_front(output.getRank()));
   if (elements == 0)
     return work;
@@ -199,10 +197,10 @@ StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRe
 StepWork dovetail::getCallWork(Operation *call, const layout::Box &loops) {
   auto step = cast<plan::StepOpInterface>(call);
   auto reads = call->getAttrOfType<ArrayAttr>("reads");
-  int64_t rank = getTensor(step.getStepWrites()[0]).getRank();
+  int64_t rank = plan::getTensor(step.getStepWrites()[0]).getRank();
   SmallVector<double> bytes;
   for (auto [number, ref] : llvm::enumerate(step.getStepReads())) {
-    RankedTensorType type = getTensor(ref);
+    RankedTensorType type = plan::getTensor(ref);
     double volume = 1;
     if (number < reads.size()) {
       const auto &access = cast<plan::AccessAttr>(reads[number]).getDims();

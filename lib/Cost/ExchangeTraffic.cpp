@@ -32,8 +32,6 @@ double ExchangeTraffic::getBytes(size_t link) const {
   return bytes;
 }
 
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
 static std::span<const int64_t> getShape(RankedTensorType type) {
   return {type.getShape().data(), type.getShape().size()};
 }
@@ -46,9 +44,9 @@ struct Move {
   double elementBytes;
   bool isInPlace;
 
-  Move(plan::ExchangeOp op, size_t number, const layout::Mesh &mesh) : type(getTensor(op.getSources()[number])) {
+  Move(plan::ExchangeOp op, size_t number, const layout::Mesh &mesh) : type(plan::getTensor(op.getSources()[number])) {
     from = toLayout(getSharding(type), mesh, type.getRank());
-    to = toLayout(getSharding(getTensor(op.getTargets()[number])), mesh, type.getRank());
+    to = toLayout(getSharding(plan::getTensor(op.getTargets()[number])), mesh, type.getRank());
     elementBytes = double(getElementByteSize(type.getElementType()));
     isInPlace = plan::getBufferOp(op.getSources()[number]) == plan::getBufferOp(op.getTargets()[number]);
   }

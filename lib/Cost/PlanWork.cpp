@@ -25,8 +25,6 @@
 using namespace mlir;
 using namespace dovetail;
 
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
 static unsigned getBits(Type type) { return getElementTypeOrSelf(type).getIntOrFloatBitWidth(); }
 
 namespace {
@@ -89,13 +87,8 @@ Extents StepWorks::Counter::getExtents(const layout::Sharding &sharding, ArrayRe
 const Extents &StepWorks::Counter::getExtents(ArrayAttr loops) {
   auto [entry, isNew] = loopExtents.try_emplace(loops);
   if (isNew) {
-    SmallVector<DimShardingAttr> dims;
-    SmallVector<int64_t> extents;
-    for (auto loop : loops.getAsRange<plan::LoopAttr>()) {
-      dims.push_back(loop.getDim());
-      extents.push_back(loop.getExtent());
-    }
-    entry->second = getExtents(toLayout(dims, mesh), extents);
+    SmallVector<int64_t> extents = plan::getExtents(loops);
+    entry->second = getExtents(toLayout(plan::getDims(loops), mesh), extents);
   }
   return entry->second;
 }
@@ -121,11 +114,11 @@ void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Valu
   if (loops)
     getExtents(loops);
   for (Value ref : refs)
-    getExtents(getTensor(ref));
+    getExtents(plan::getTensor(ref));
   const Extents *ranges = loops ? &getExtents(loops) : nullptr;
   SmallVector<const Extents *> tensors;
   for (Value ref : refs)
-    tensors.push_back(&getExtents(getTensor(ref)));
+    tensors.push_back(&getExtents(plan::getTensor(ref)));
   step.works.emplace_back();
   std::map<std::vector<unsigned>, unsigned> numbers;
   for (int rank = 0; rank < numRanks; ++rank) {
@@ -144,7 +137,7 @@ void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Valu
           for (auto [extent, access] : llvm::zip_equal(read, cast<plan::AccessAttr>(reads[number]).getDims().get()))
             if (std::optional<int> loop = access.index.asLoop(); loop && access.divisor == 1)
               extent = std::min(extent, own[*loop]);
-        bytes.push_back(getProduct(read) * double(getElementByteSize(getTensor(ref).getElementType())));
+        bytes.push_back(getProduct(read) * double(getElementByteSize(plan::getTensor(ref).getElementType())));
       }
       StepWork work = getWork(own, bytes);
       if (work.operations > 0 || work.writtenBytes > 0) {
@@ -169,17 +162,17 @@ LogicalResult StepWorks::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
     counter = std::make_unique<KernelWork>(kernel);
   SmallVector<double> readSizes;
   for (Value read : op.getReads())
-    readSizes.push_back(double(getElementByteSize(getTensor(read).getElementType())));
+    readSizes.push_back(double(getElementByteSize(plan::getTensor(read).getElementType())));
   size_t rank = kernel.getShape().size();
   // Of kernels that reduce, rows of the largest operand are what goes by vectors; others have one loop over all rows.
   std::optional<unsigned> rows;
   if (kernel.getLoops().size() > rank)
     for (auto [number, read] : llvm::enumerate(op.getReads()))
-      if (!rows || getTensor(read).getNumElements() > getTensor(op.getReads()[*rows]).getNumElements())
+      if (!rows || plan::getTensor(read).getNumElements() > plan::getTensor(op.getReads()[*rows]).getNumElements())
         rows = number;
   int rowDim = -1;
   if (rows)
-    rowDim = kernel.getLayout(*rows).getInnermost(getTensor(op.getReads()[*rows]));
+    rowDim = kernel.getLayout(*rows).getInnermost(plan::getTensor(op.getReads()[*rows]));
   addWorks(step, op.getLoops(), SmallVector<Value>(op.getReads()),
            [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
              StepWork work;
@@ -189,12 +182,12 @@ LogicalResult StepWorks::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
              const KernelCounts &counts = counter->get(loops);
              work.operations = counts.operations;
              if (rowDim >= 0)
-               work.columns = double(getTensor(op.getReads()[*rows]).getDimSize(rowDim));
+               work.columns = double(plan::getTensor(op.getReads()[*rows]).getDimSize(rowDim));
              work.kind = work.operations > 0 ? StepWork::Kind::Elements : StepWork::Kind::Copy;
              work.bits = 0;
              for (Value write : op.getWrites()) {
-               work.bits = std::max(work.bits, getBits(getTensor(write)));
-               work.writtenBytes += elements * double(getElementByteSize(getTensor(write).getElementType()));
+               work.bits = std::max(work.bits, getBits(plan::getTensor(write)));
+               work.writtenBytes += elements * double(getElementByteSize(plan::getTensor(write).getElementType()));
              }
              // Of a table from which some rows are taken the rest is not read.
              for (auto [reads, size, held] : llvm::zip_equal(counts.reads, readSizes, bytes))
@@ -221,7 +214,7 @@ void StepWorks::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
   addWorks(step, {}, {op.getSource(), op.getTarget()}, [&](ArrayRef<int64_t>, ArrayRef<double> bytes) {
     StepWork work;
     work.kind = StepWork::Kind::Copy;
-    work.bits = getBits(getTensor(op.getTarget()));
+    work.bits = getBits(plan::getTensor(op.getTarget()));
     work.readBytes = bytes[0];
     work.writtenBytes = bytes[1];
     return work;

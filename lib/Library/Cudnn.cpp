@@ -85,9 +85,9 @@ std::optional<CallBytes> Cudnn::getMemoryBound(Operation *call, const layout::Bo
   auto conv = dyn_cast<plan::ConvolutionOp>(call);
   if (!conv)
     return std::nullopt;
-  auto tensorOf = [](Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); };
-  ArrayRef<int64_t> input = tensorOf(conv.getInput()).getShape(), weights = tensorOf(conv.getWeights()).getShape();
-  RankedTensorType output = tensorOf(conv.getOutput());
+  ArrayRef<int64_t> input = plan::getTensor(conv.getInput()).getShape(),
+                    weights = plan::getTensor(conv.getWeights()).getShape();
+  RankedTensorType output = plan::getTensor(conv.getOutput());
   int64_t rank = output.getRank(), elementBytes = output.getElementTypeBitWidth() / 8;
   calls::ConvolutionForm form = *conv.getForm();
   int64_t perGroup = output.getDimSize(1) / form.groups;

@@ -24,8 +24,7 @@ using namespace dovetail;
 
 /// All iterations of a call.
 static layout::Box getIterations(plan::ConvolutionOp call) {
-  return layout::Box::ofShape(llvm::map_to_vector(call.getLoops().getAsRange<plan::LoopAttr>(),
-                                                  [](plan::LoopAttr loop) { return loop.getExtent(); }));
+  return layout::Box::ofShape(plan::getExtents(call.getLoops()));
 }
 
 namespace {

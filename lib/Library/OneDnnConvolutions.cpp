@@ -48,10 +48,8 @@ struct Shape {
 };
 } // namespace
 
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
 Shape::Shape(plan::ConvolutionOp call, const layout::Box &loops) : form(*call.getForm()), dims(form.windows.size()) {
-  RankedTensorType input = getTensor(call.getInput()), output = getTensor(call.getOutput());
+  RankedTensorType input = plan::getTensor(call.getInput()), output = plan::getTensor(call.getOutput());
   inputs = std::max<int64_t>(loops[static_cast<int>(dims) + 2].size(), 1);
   outputs = std::min(output.getDimSize(1) / form.groups, loops[1].size());
   columns = loops[static_cast<int>(dims) + 1].size();
@@ -114,7 +112,7 @@ bool dovetail::mayGather(plan::ConvolutionOp call) {
     plan::BufferOp buffer = plan::getBufferOp(ref);
     return buffer && buffer.getFormat().isBlocked();
   };
-  return getTensor(call.getOutput()).getElementType().isF32() && !isBlocked(call.getInput()) &&
+  return plan::getTensor(call.getOutput()).getElementType().isF32() && !isBlocked(call.getInput()) &&
          !isBlocked(call.getOutput()) && calls::gatheredPhases(*call.getForm()) <= calls::gatheredMostPhases;
 }
 

@@ -40,9 +40,7 @@ static constexpr int64_t kOfProduct = 2 << 10;
 /// With AVX-512 calls that add to what is in memory keep sums of a block of columns elsewhere until these are complete.
 static constexpr int64_t kColumnsOfSums = 64, kMostRowsOfSums = 256;
 
-static RankedTensorType tensorOf(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
-static int64_t getElementBytes(Value ref) { return tensorOf(ref).getElementTypeBitWidth() / 8; }
+static int64_t getElementBytes(Value ref) { return plan::getTensor(ref).getElementTypeBitWidth() / 8; }
 
 static int64_t roundUp(int64_t value, int64_t block) { return llvm::alignTo(value, block); }
 
@@ -123,9 +121,10 @@ static int64_t getPackedBytes(const calls::ConvolutionForm &form, int64_t groups
 /// Whether a call adds a tensor as large as its result, which lies in memory before. It may add others behind the sum.
 template <typename CallT> static bool addsTensor(CallT call) {
   auto isAdd = [](plan::PostOpAttr op) { return op.getKind() == PostOpKind::AddTensor; };
-  int64_t elements = tensorOf(call.getOutput()).getNumElements();
+  int64_t elements = plan::getTensor(call.getOutput()).getNumElements();
   return llvm::any_of(call.getPostOps().template getAsRange<plan::PostOpAttr>(), isAdd) &&
-         llvm::any_of(call.getPostTensors(), [&](Value ref) { return tensorOf(ref).getNumElements() == elements; });
+         llvm::any_of(call.getPostTensors(),
+                      [&](Value ref) { return plan::getTensor(ref).getNumElements() == elements; });
 }
 
 /// Bytes of the sums that a call keeps, of at most `rows`.
@@ -161,14 +160,14 @@ static CallBytes getFloatMemory(plan::ConvolutionOp op, const Box &loops, int64_
 }
 
 static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsOnce, bool hasAvx512) {
-  ArrayRef<int64_t> output = tensorOf(op.getOutput()).getShape();
+  ArrayRef<int64_t> output = plan::getTensor(op.getOutput()).getShape();
   int64_t rank = output.size(), elementBytes = getElementBytes(op.getOutput());
   calls::ConvolutionForm form = *op.getForm();
   int64_t outputs = output[1] / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, outputs) - loops[1].lo / outputs;
   outputs = std::min(outputs, loops[1].size());
   int64_t inputs = std::max<int64_t>(loops[rank].size(), 1);
-  if (tensorOf(op.getOutput()).getElementType().isInteger(32))
+  if (plan::getTensor(op.getOutput()).getElementType().isInteger(32))
     return getIntegerMemory(form, loops, groups, inputs, outputs, packsOnce);
   if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd) {
     int64_t tiles = loops[0].size();
@@ -219,7 +218,7 @@ static bool isPlain(Value ref, bool mayTranspose) {
 /// Whether both operands of a product have the same batches, once dimensions of rows are one.
 static bool hasSameBatches(plan::MatMulOp op) {
   auto getBatches = [&](Value ref) {
-    ArrayRef<int64_t> batches = tensorOf(ref).getShape().drop_back(2);
+    ArrayRef<int64_t> batches = plan::getTensor(ref).getShape().drop_back(2);
     return batches.drop_back(std::min<size_t>(op.getRowDims() - 1, batches.size()));
   };
   auto isOne = [](int64_t extent) { return extent == 1; };
@@ -236,7 +235,7 @@ static bool hasSameBatches(plan::MatMulOp op) {
 /// do not grow with the operands.
 static int64_t getFloatScratch(plan::MatMulOp op, int64_t rows, int64_t columns, int64_t terms, bool packs) {
   constexpr int64_t mostTerms = 1024, blockOfColumns = 64, blockOfRows = 256, manyColumns = 256;
-  int64_t rank = tensorOf(op.getA()).getRank(), term = 4 * (std::min(roundUp(terms, 16), mostTerms) + 16);
+  int64_t rank = plan::getTensor(op.getA()).getRank(), term = 4 * (std::min(roundUp(terms, 16), mostTerms) + 16);
   int64_t sums = addsTensor(op) ? getBytesOfSums(rows) : 0;
   if (!hasSameBatches(op) || !isPlain(op.getA(), false) || !isPlain(op.getOutput(), false) ||
       !isPlain(op.getB(), /*mayTranspose=*/rank == 2))
@@ -259,7 +258,7 @@ static int64_t getMatrixScratch(plan::MatMulOp op, int64_t rows, int64_t terms, 
 }
 
 static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) {
-  ArrayRef<int64_t> weights = tensorOf(op.getB()).getShape();
+  ArrayRef<int64_t> weights = plan::getTensor(op.getB()).getShape();
   int64_t rank = loops.rank() - 1, elementBytes = getElementBytes(op.getOutput());
   int64_t columns = loops[rank - 1].size(), sum = std::max<int64_t>(loops[rank].size(), 1), results = 1, rows = 1;
   for (int64_t dim = 0; dim < rank; ++dim)
@@ -270,7 +269,7 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
   // The library packs no second factor of a product with batches, be these of one element.
   bool packs = packsOnce && batches == 0;
   CallBytes bytes;
-  if (tensorOf(op.getOutput()).getElementType().isInteger(32)) {
+  if (plan::getTensor(op.getOutput()).getElementType().isInteger(32)) {
     bytes.threadScratch = getMatrixScratch(op, rows, sum, packs);
   } else if (elementBytes < 4) {
     bytes.threadScratch = getMatrixScratch(op, rows, sum, packs);
@@ -290,7 +289,7 @@ static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) 
 
 static CallBytes getMemory(plan::PoolOp op, const Box &loops) {
   // Of the channels of a vector, what a thread reads and writes, in f32.
-  int64_t rank = tensorOf(op.getOutput()).getRank(), read = 1;
+  int64_t rank = plan::getTensor(op.getOutput()).getRank(), read = 1;
   calls::PoolForm form = *op.getForm();
   for (int64_t dim = 2; dim < rank; ++dim)
     read *= (loops[dim].size() - 1) * form.windows[dim - 2].stride + form.windows[dim - 2].kernel;

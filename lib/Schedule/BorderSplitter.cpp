@@ -60,8 +60,6 @@ private:
 
 } // namespace
 
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
 bool BorderSplitter::canSplit() {
   if (!isa<plan::LaunchOp, plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>(*step) || step.getStepWrites().empty())
     return false;
@@ -92,9 +90,9 @@ bool BorderSplitter::findMessages() {
     std::optional<layout::HaloMessages> found;
     if (isWritten)
       found = plan::getHaloMessages(exchange, move, mesh);
-    if (!found || (type && getTensor(source) != type))
+    if (!found || (type && plan::getTensor(source) != type))
       return false;
-    type = getTensor(source);
+    type = plan::getTensor(source);
     held = toLayout(getSharding(type), mesh, type.getRank());
     if (plan::getWritten(step, source, mesh).dims != held.dims)
       return false;

@@ -84,13 +84,8 @@ static LogicalResult addThreads(Operation *call, const layout::Box &loops, plan:
 /// not say.
 static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t rank, bool packsOnce, int64_t spare,
                                       const Libraries &libraries, const layout::Mesh &mesh) {
-  SmallVector<DimShardingAttr> dims;
-  SmallVector<int64_t> extents;
-  for (auto loop : loops.getAsRange<plan::LoopAttr>()) {
-    dims.push_back(loop.getDim());
-    extents.push_back(loop.getExtent());
-  }
-  layout::Sharding sharding = toLayout(dims, mesh);
+  SmallVector<int64_t> extents = plan::getExtents(loops);
+  layout::Sharding sharding = toLayout(plan::getDims(loops), mesh);
   SmallVector<int64_t> packed, scratch, threadScratch, threadPacked;
   auto division = call->getAttrOfType<plan::DivisionAttr>("division");
   for (int number = 0, ranks = mesh.numRanks(); number < ranks; ++number) {

@@ -55,18 +55,16 @@ struct Candidate {
 };
 } // namespace
 
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
-
 /// What parts of dimension `dim` of the output must not cut.
 static int64_t getStep(Operation *call, int dim) {
   return TypeSwitch<Operation *, int64_t>(call)
       .Case([&](plan::ConvolutionOp op) -> int64_t {
         calls::ConvolutionForm form = *op.getForm();
         if (dim == 1) // Whole groups, and whole vectors.
-          return std::lcm(kVector, form.groups > 1 ? getTensor(op.getOutput()).getDimSize(1) / form.groups : 1);
+          return std::lcm(kVector, form.groups > 1 ? plan::getTensor(op.getOutput()).getDimSize(1) / form.groups : 1);
         return dim >= 2 && form.isTransposed ? form.windows[dim - 2].stride : 1;
       })
-      .Case([&](plan::MatMulOp op) { return dim == getTensor(op.getOutput()).getRank() - 1 ? kColumns : 1; })
+      .Case([&](plan::MatMulOp op) { return dim == plan::getTensor(op.getOutput()).getRank() - 1 ? kColumns : 1; })
       .Case([&](plan::PoolOp) { return dim == 1 ? kVector : 1; });
 }
 
@@ -174,13 +172,8 @@ LogicalResult DivideCalls::run(MeshOp) {
         convolution && convolution.getAlgorithm() != plan::ConvolutionAlgorithm::Library)
       return;
     TypeSwitch<Operation *>(op).Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>([&](auto call) {
-      SmallVector<DimShardingAttr> dims;
-      SmallVector<int64_t> extents;
-      for (auto loop : call.getLoops().template getAsRange<plan::LoopAttr>()) {
-        dims.push_back(loop.getDim());
-        extents.push_back(loop.getExtent());
-      }
-      layout::Sharding sharding = toLayout(dims, mesh);
+      SmallVector<int64_t> extents = plan::getExtents(call.getLoops());
+      layout::Sharding sharding = toLayout(plan::getDims(call.getLoops()), mesh);
       SmallVector<Box> boxes;
       for (int number = 0; number < mesh.numRanks(); ++number)
         boxes.push_back(sharding.boxOf(mesh, extents, number));

@@ -85,8 +85,7 @@ static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   Matrix a(op.getA(), mesh), output(op.getOutput(), mesh);
   if (op.getForm()->transposesA || !a.isInOneFormat() || !output.isInOneFormat())
     return 1;
-  auto shapeOf = [](Value ref) { return cast<plan::RefType>(ref.getType()).getTensor().getShape(); };
-  ArrayRef<int64_t> shape = shapeOf(op.getOutput()), b = shapeOf(op.getB());
+  ArrayRef<int64_t> shape = plan::getTensor(op.getOutput()).getShape(), b = plan::getTensor(op.getB()).getShape();
   int64_t rank = shape.size(), most = 1;
   auto dependsOn = [&](int64_t dim) {
     int64_t own = dim + static_cast<int64_t>(b.size()) - rank;
@@ -95,10 +94,8 @@ static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   while (most + 1 < rank && !dependsOn(rank - 2 - most))
     ++most;
 
-  SmallVector<DimShardingAttr> dims;
-  for (auto loop : llvm::drop_end(op.getLoops().getAsRange<plan::LoopAttr>()))
-    dims.push_back(loop.getDim());
-  layout::Sharding loops = toLayout(dims, mesh);
+  SmallVector<DimShardingAttr> dims = plan::getDims(op.getLoops());
+  layout::Sharding loops = toLayout(ArrayRef(dims).drop_back(), mesh);
   for (int number = 0, ranks = mesh.numRanks(); number < ranks; ++number) {
     layout::Box box = loops.boxOf(mesh, shape, number);
     if (box.empty())

@@ -60,8 +60,9 @@ std::unique_ptr<StepSplitter> dovetail::createCallSplitter(plan::StepOpInterface
 }
 
 SmallVector<DimShardingAttr> dovetail::getResultLoops(plan::StepOpInterface step, unsigned numDims) {
-  return llvm::map_to_vector(step->getAttrOfType<ArrayAttr>("loops").getValue().take_front(numDims),
-                             [](Attribute loop) { return cast<plan::LoopAttr>(loop).getDim(); });
+  SmallVector<DimShardingAttr> dims = plan::getDims(step->getAttrOfType<ArrayAttr>("loops"));
+  dims.truncate(numDims);
+  return dims;
 }
 
 bool dovetail::isEmpty(DimShardingAttr dim) {

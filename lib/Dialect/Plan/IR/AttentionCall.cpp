@@ -25,14 +25,10 @@ static std::vector<calls::AccessDims> getAccesses(AttentionOp call) {
   return accesses;
 }
 
-static SmallVector<int64_t> getExtents(AttentionOp call) {
-  return llvm::map_to_vector(call.getLoops().getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getExtent(); });
-}
-
-bool AttentionOp::hasForm() { return calls::isAttention(getAccesses(*this), getExtents(*this)); }
+bool AttentionOp::hasForm() { return calls::isAttention(getAccesses(*this), getExtents(getLoops())); }
 
 int64_t plan::getHeadColumns(AttentionOp call) {
-  return getValueColumns(call, calls::AttentionForm::find(getAccesses(call), getExtents(call))->columns);
+  return getValueColumns(call, calls::AttentionForm::find(getAccesses(call), getExtents(call.getLoops()))->columns);
 }
 
 int64_t plan::getValueColumns(AttentionOp call, int64_t columns) {
@@ -41,7 +37,7 @@ int64_t plan::getValueColumns(AttentionOp call, int64_t columns) {
 
 LogicalResult plan::verifyReads(AttentionOp call) {
   std::vector<calls::AccessDims> accesses = getAccesses(call);
-  SmallVector<int64_t> extents = getExtents(call);
+  SmallVector<int64_t> extents = getExtents(call.getLoops());
   int64_t &columns = extents.end()[-3];
   if (call.getParts() && (extents.size() < 5 || columns <= calls::attentionPartColumns ||
                           calls::AttentionForm::find(accesses, extents)->columns != columns))

@@ -24,8 +24,8 @@ SmallVector<Value> ExchangeOp::getStepReads() { return SmallVector<Value>(getSou
 SmallVector<Value> ExchangeOp::getStepWrites() { return SmallVector<Value>(getTargets()); }
 
 static LogicalResult verifyCopy(Operation *op, Value source, Value target) {
-  if (!equalUpToSharding(tensorOf(source), tensorOf(target)))
-    return op->emitOpError("changes shape or element type from ") << tensorOf(source) << " to " << tensorOf(target);
+  if (!equalUpToSharding(getTensor(source), getTensor(target)))
+    return op->emitOpError("changes shape or element type from ") << getTensor(source) << " to " << getTensor(target);
   return success();
 }
 
@@ -72,13 +72,13 @@ void ExchangeOp::build(OpBuilder &builder, OperationState &state, Value source, 
 SmallVector<int64_t> ExchangeOp::getOrder(size_t move) {
   if (std::optional<ArrayAttr> orders = getOrders())
     return SmallVector<int64_t>(cast<DenseI64ArrayAttr>((*orders)[move]).asArrayRef());
-  return llvm::to_vector(llvm::seq<int64_t>(tensorOf(getSources()[move]).getRank()));
+  return llvm::to_vector(llvm::seq<int64_t>(getTensor(getSources()[move]).getRank()));
 }
 
 bool ExchangeOp::keepsSource(size_t move) {
   BufferOp buffer = getBufferOp(getSources()[move]);
   return layout::movesMany(toLayout(getKind())) && buffer && buffer == getBufferOp(getTargets()[move]) &&
-         !isPartial(tensorOf(getSources()[move]));
+         !isPartial(getTensor(getSources()[move]));
 }
 
 void ExchangeOp::setOrders(ArrayRef<SmallVector<int64_t>> orders) {
@@ -94,7 +94,7 @@ void ExchangeOp::setOrders(ArrayRef<SmallVector<int64_t>> orders) {
 /// Checks one move of an exchange; `order` is that of dimensions in its messages.
 static LogicalResult verifyMove(ExchangeOp op, Value source, Value target, ArrayRef<int64_t> order) {
   auto getPartialAxes = [](Value ref) {
-    ShardingAttr sharding = getSharding(tensorOf(ref));
+    ShardingAttr sharding = getSharding(getTensor(ref));
     return sharding ? sharding.getPartialAxes() : ArrayRef<StringAttr>();
   };
   ArrayRef<StringAttr> before = getPartialAxes(source), after = getPartialAxes(target);
@@ -108,7 +108,7 @@ static LogicalResult verifyMove(ExchangeOp op, Value source, Value target, Array
     return op.emitOpError("is by ") << stringifyExchangeKind(op.getKind()) << ", but combines contributions";
   SmallVector<int64_t> sorted(order);
   llvm::sort(sorted);
-  if (!llvm::equal(sorted, llvm::seq<int64_t>(tensorOf(source).getRank())))
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(getTensor(source).getRank())))
     return op.emitOpError("has messages in an order that is not a permutation of its dimensions");
   if (!haveSameBlocks(source, target))
     return op.emitOpError("is between buffers of formats ")

@@ -19,14 +19,12 @@ using namespace mlir;
 using namespace dovetail;
 using namespace dovetail::plan;
 
-static RankedTensorType tensorOf(Value ref) { return cast<RefType>(ref.getType()).getTensor(); }
-
 static bool isIn(Value ref, ValueRange refs) {
   return llvm::any_of(refs, [&](Value other) { return getBufferOp(other) == getBufferOp(ref); });
 }
 
 layout::Sharding plan::getWritten(StepOpInterface step, Value write, const layout::Mesh &mesh) {
-  RankedTensorType type = tensorOf(write);
+  RankedTensorType type = getTensor(write);
   SmallVector<DimShardingAttr> dims;
   if (auto loops = step->getAttrOfType<ArrayAttr>("loops"))
     for (auto [loop, extent] : llvm::zip(loops.getAsRange<LoopAttr>(), type.getShape()))
@@ -41,7 +39,7 @@ std::optional<layout::HaloMessages> plan::getHaloMessages(ExchangeOp exchange, s
   if (exchange.getKind() != ExchangeKind::Messages || !exchange.keepsSource(move))
     return std::nullopt;
   Value source = exchange.getSources()[move];
-  RankedTensorType own = tensorOf(source), wide = tensorOf(exchange.getTargets()[move]);
+  RankedTensorType own = getTensor(source), wide = getTensor(exchange.getTargets()[move]);
   layout::Sharding from = toLayout(getSharding(own), mesh, own.getRank()),
                    to = toLayout(getSharding(wide), mesh, wide.getRank());
   // Where ranks need what lies elsewhere, all have to do with all.
@@ -59,7 +57,7 @@ bool plan::leavesWrites(ExchangeOp exchange, StepOpInterface step, const layout:
       std::optional<layout::HaloMessages> messages = getHaloMessages(exchange, move, mesh);
       if (!messages)
         return false;
-      RankedTensorType type = tensorOf(write);
+      RankedTensorType type = getTensor(write);
       layout::Sharding written = getWritten(step, write, mesh);
       for (int rank = 0; rank < mesh.numRanks(); ++rank)
         if (!messages->leaves(rank, written.boxOf(mesh, type.getShape(), rank)))
@@ -115,7 +113,7 @@ private:
 
 std::optional<std::pair<int, std::string>> PartList::findGap() {
   Value write = parts.front().getStepWrites().front();
-  RankedTensorType type = tensorOf(write);
+  RankedTensorType type = getTensor(write);
   ArrayRef<int64_t> shape = type.getShape();
   layout::Sharding held = toLayout(getSharding(type), mesh, type.getRank());
   SmallVector<layout::Sharding> written;

@@ -24,6 +24,16 @@ BufferOp plan::getBufferOp(Value ref) {
   return view ? view.getBufferOp() : BufferOp();
 }
 
+RankedTensorType plan::getTensor(Value ref) { return cast<RefType>(ref.getType()).getTensor(); }
+
+SmallVector<DimShardingAttr> plan::getDims(ArrayAttr loops) {
+  return llvm::map_to_vector(loops.getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getDim(); });
+}
+
+SmallVector<int64_t> plan::getExtents(ArrayAttr loops) {
+  return llvm::map_to_vector(loops.getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getExtent(); });
+}
+
 //===----------------------------------------------------------------------===//
 // ProgramOp, PrologueOp
 //===----------------------------------------------------------------------===//

@@ -17,8 +17,6 @@
 
 namespace dovetail::plan {
 
-inline mlir::RankedTensorType tensorOf(mlir::Value ref) { return llvm::cast<RefType>(ref.getType()).getTensor(); }
-
 /// Checks that no step writes a constant.
 llvm::LogicalResult verifyWrites(StepOpInterface step);
 

@@ -158,8 +158,8 @@ LogicalResult LaunchOp::verify() {
 
 /// Checks that a value lies in memory as the kernel expects.
 static LogicalResult verifyOperand(LaunchOp launch, const Twine &what, Value ref, Type expected, LayoutAttr layout) {
-  if (!equalUpToSharding(tensorOf(ref), expected))
-    return launch.emitOpError() << what << " has type " << tensorOf(ref) << ", but the kernel expects " << expected;
+  if (!equalUpToSharding(getTensor(ref), expected))
+    return launch.emitOpError() << what << " has type " << getTensor(ref) << ", but the kernel expects " << expected;
   BufferOp buffer = getBufferOp(ref);
   if (!buffer)
     return success();
@@ -228,19 +228,15 @@ template <typename OpT> static LogicalResult verifyPostOps(OpT op) {
   if (needed != op.getPostTensors().size())
     return op.emitOpError("has post-operations that read ")
            << needed << " tensors, but " << op.getPostTensors().size() << " are given";
-  ArrayRef<int64_t> shape = tensorOf(op.getOutput()).getShape();
+  ArrayRef<int64_t> shape = getTensor(op.getOutput()).getShape();
   for (Value post : op.getPostTensors()) {
     SmallVector<int64_t> broadcast;
-    if (!OpTrait::util::getBroadcastedShape(shape, tensorOf(post).getShape(), broadcast) ||
+    if (!OpTrait::util::getBroadcastedShape(shape, getTensor(post).getShape(), broadcast) ||
         ArrayRef<int64_t>(broadcast) != shape)
       return op.emitOpError("has a post-operation tensor ")
-             << tensorOf(post) << " that does not broadcast to " << tensorOf(op.getOutput());
+             << getTensor(post) << " that does not broadcast to " << getTensor(op.getOutput());
   }
   return verifyWrites(op);
-}
-
-static SmallVector<int64_t> getExtents(ArrayAttr loops) {
-  return llvm::map_to_vector(loops.getAsRange<LoopAttr>(), [](LoopAttr loop) { return loop.getExtent(); });
 }
 
 /// The dimensions of access `number`; none if there is no such access.
@@ -257,7 +253,7 @@ static ArrayRef<layout::AccessDim> getAccess(ArrayAttr reads, unsigned number) {
 template <typename OpT>
 static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::optional<size_t> numTaps,
                                 ArrayRef<Value> operands, bool mayBeLarger = false) {
-  ArrayRef<int64_t> shape = tensorOf(op.getOutput()).getShape();
+  ArrayRef<int64_t> shape = getTensor(op.getOutput()).getShape();
   SmallVector<int64_t> extents = getExtents(op.getLoops());
   if (op.getReads().size() != operands.size())
     return op.emitOpError("has ") << operands.size() << " operands, but accesses of " << op.getReads().size();
@@ -265,12 +261,12 @@ static LogicalResult verifyCall(OpT op, StringRef what, unsigned numSums, std::o
     return op.emitOpError("reads its operands as no ") << what << " does";
   if (extents.size() != shape.size() + numSums + *numTaps ||
       ArrayRef<int64_t>(extents).take_front(shape.size()) != shape)
-    return op.emitOpError("has loops [") << extents << "] that do not go through " << tensorOf(op.getOutput());
+    return op.emitOpError("has loops [") << extents << "] that do not go through " << getTensor(op.getOutput());
   for (auto [number, loop] : llvm::enumerate(op.getLoops().template getAsRange<LoopAttr>()))
     if (loop.isSplit() && number + *numTaps >= extents.size())
       return op.emitOpError("splits loop ") << number << ", which is a tap";
   for (auto [number, operand] : llvm::enumerate(operands)) {
-    RankedTensorType type = tensorOf(operand);
+    RankedTensorType type = getTensor(operand);
     size_t firstWindow = *numTaps > 0 && number == 0 ? 2 : type.getRank();
     if (!mayBeLarger && !calls::fits(getAccess(op.getReads(), number), type.getShape(), extents, firstWindow))
       return op.emitOpError("reads operand ") << number << " as a tensor of other extents than " << type;
@@ -302,11 +298,11 @@ LogicalResult ConvolutionOp::verify() {
   if (failed(verifyCall(*this, "convolution", /*numSums=*/1, countTaps(getForm()), {getInput(), getWeights()})))
     return failure();
   if (getAlgorithm() == ConvolutionAlgorithm::Winograd &&
-      (!calls::isWinogradForm(*getForm()) || !tensorOf(getOutput()).getElementType().isF32()))
+      (!calls::isWinogradForm(*getForm()) || !getTensor(getOutput()).getElementType().isF32()))
     return emitOpError("is by Winograd's algorithm, but not of 3 x 3 with stride 1, of one group, in f32");
   if (getAlgorithm() == ConvolutionAlgorithm::Gathered &&
       (calls::gatheredPhases(*getForm()) > calls::gatheredMostPhases ||
-       !tensorOf(getOutput()).getElementType().isF32()))
+       !getTensor(getOutput()).getElementType().isF32()))
     return emitOpError("is over gathered rows, but not in f32, or has more than ")
            << calls::gatheredMostPhases << " kinds of windows";
   return verifyPostOps(*this);
@@ -329,7 +325,7 @@ LogicalResult plan::MatMulOp::verify() {
   std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
   if (failed(verifyCall(*this, "matrix product", /*numSums=*/1, numTaps, {getA(), getB()})))
     return failure();
-  RankedTensorType b = tensorOf(getB()), output = tensorOf(getOutput());
+  RankedTensorType b = getTensor(getB()), output = getTensor(getOutput());
   int64_t rows = getRowDims();
   if (rows < 1 || rows >= output.getRank() || (rows > 1 && form->transposesA))
     return emitOpError("cannot have rows of ") << rows << " dimensions";
@@ -369,10 +365,10 @@ LogicalResult plan::AttentionOp::verify() {
   if (failed(verifyCall(*this, "attention", /*numSums=*/1, numTaps, getStepReads(), /*mayBeLarger=*/true)) ||
       failed(verifyReads(*this)))
     return failure();
-  Type elementType = tensorOf(getOutput()).getElementType();
-  if (getMask() && !tensorOf(getMask()).getElementType().isInteger(1) &&
-      tensorOf(getMask()).getElementType() != elementType)
-    return emitOpError("has a mask ") << tensorOf(getMask()) << ", which is neither of i1 nor of " << elementType;
+  Type elementType = getTensor(getOutput()).getElementType();
+  if (getMask() && !getTensor(getMask()).getElementType().isInteger(1) &&
+      getTensor(getMask()).getElementType() != elementType)
+    return emitOpError("has a mask ") << getTensor(getMask()) << ", which is neither of i1 nor of " << elementType;
   return verifyWrites(*this);
 }
 
@@ -389,13 +385,13 @@ LogicalResult plan::TransformOp::verify() {
   std::optional<size_t> numTaps = form ? std::optional<size_t>(0) : std::nullopt;
   if (failed(verifyCall(*this, "transform", /*numSums=*/2, numTaps, {getInput()})))
     return failure();
-  Type type = tensorOf(getOutput()).getElementType();
-  if (tensorOf(getInput()).getElementType() != type || (!type.isF32() && !type.isF64()))
-    return emitOpError("transforms ") << tensorOf(getInput()) << " to " << tensorOf(getOutput())
+  Type type = getTensor(getOutput()).getElementType();
+  if (getTensor(getInput()).getElementType() != type || (!type.isF32() && !type.isF64()))
+    return emitOpError("transforms ") << getTensor(getInput()) << " to " << getTensor(getOutput())
                                       << ": of neither f32 nor f64";
   if ((form->readsReal && getInverse()) || (form->writesReal && !getInverse()))
     return emitOpError(getInverse() ? "is inverse, but reads real numbers" : "writes real numbers, but is not inverse");
-  size_t rank = tensorOf(getOutput()).getRank();
+  size_t rank = getTensor(getOutput()).getRank();
   for (auto [number, loop] : llvm::enumerate(getLoops().getAsRange<LoopAttr>()))
     if (loop.isSplit() && (number == form->axis || number + 1 >= rank))
       return emitOpError("splits loop ") << number << ", which it transforms";

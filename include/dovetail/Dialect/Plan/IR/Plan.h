@@ -61,6 +61,13 @@ class BufferOp;
 /// The buffer that a value of type `!plan.ref` lies in.
 BufferOp getBufferOp(mlir::Value ref);
 
+/// The tensor that a value of type `!plan.ref` is a part of.
+mlir::RankedTensorType getTensor(mlir::Value ref);
+
+/// How ranks divide each of `loops`, of a step, and how far it goes.
+llvm::SmallVector<DimShardingAttr> getDims(mlir::ArrayAttr loops);
+llvm::SmallVector<int64_t> getExtents(mlir::ArrayAttr loops);
+
 /// The name of `step` in traces, reports and messages: its `step_name`, or else its node's; empty if it has none.
 llvm::StringRef getStepName(mlir::Operation *step);
 /// The source names of the nodes of `step`, and which part of its node it is: `body.0.conv (net.py:8) (interior)`.
