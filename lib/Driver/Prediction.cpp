@@ -132,11 +132,10 @@ FailureOr<Prediction> dovetail::predict(const ModelSource &model, CompileOptions
   FailureOr<PredictedRun> run = predictRun(compilation, cluster, threads, diagnostics);
   if (failed(run))
     return failure();
-  // Operations are gone with the context; what is left does not refer to them.
-  for (PredictedRun *each : {&*run, alone ? &*alone : nullptr})
-    if (each)
-      for (PlanStep &step : each->work.steps)
-        step.op = nullptr;
+  // Operations are gone with the context.
+  run->work.dropOperations();
+  if (alone)
+    alone->work.dropOperations();
   return Prediction{model.path,       options.target->getName().str(), cluster, threads, std::move(*run),
                     std::move(alone), compilation.getMissingFiles(),   limits};
 }

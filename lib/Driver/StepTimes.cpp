@@ -49,8 +49,7 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
     if (failed(work))
       return llvm::failure();
     result.work = std::move(*work);
-    for (PlanStep &step : result.work.steps)
-      step.op = nullptr;
+    result.work.dropOperations();
   }
   FailureOr<std::vector<std::byte>> artifact = compilation.serialize();
   if (failed(artifact))

@@ -71,10 +71,8 @@ void Summary::compareAlone(const Compilation &compilation) {
   Progress::show("one device alone");
   Progress::Parts parts;
   alone = tryProgram(*copy, *compilation.getOptions().cluster, /*estimatesMemory=*/true);
-  // Operations are gone with the context.
   if (alone)
-    for (PlanStep &step : alone->work.steps)
-      step.op = nullptr;
+    alone->work.dropOperations();
 }
 
 void Summary::predict(Compilation &compilation) {
@@ -87,8 +85,7 @@ void Summary::predict(Compilation &compilation) {
     return;
   run = std::move(*predicted);
   // Operations become machine code.
-  for (PlanStep &step : run->work.steps)
-    step.op = nullptr;
+  run->work.dropOperations();
   int numRanks = run->getNumRanks();
   std::vector<int> ranks = {0, 1, numRanks / 2, numRanks - 1};
   if (numRanks <= kFewRanks)

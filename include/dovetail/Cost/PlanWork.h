@@ -72,6 +72,12 @@ struct PlanWork {
   layout::Mesh mesh;
   TransportKind transport = TransportKind::Threads;
   std::vector<PlanStep> steps;
+
+  /// For work that outlives its program: steps do not refer to their operations any more.
+  void dropOperations() {
+    for (PlanStep &step : steps)
+      step.op = nullptr;
+  }
 };
 
 /// Finds the work of steps of one program, once for kernels, values and exchanges that are alike.
