@@ -100,28 +100,28 @@ static void drawPort(const PredictedRun &run, const runtime::PortInfo &port, Str
   Picture picture(os, std::max(width, 120.0) + 4, height + caption);
   picture.addBox(1, 1, width, height, "fill:#fff;stroke:#888");
   bool isEachDrawn = holders.size() <= kMaxParts;
-  if (!isEachDrawn)
-    drawBegins(picture, holders, rows, columns, height, width);
-  size_t number = 0;
-  for (const auto &[key, ranks] : holders) {
-    if (!isEachDrawn)
-      break;
+  auto drawPart = [&](size_t number, const std::vector<int64_t> &key, const std::vector<int> &ranks) {
     double y = 1 + double(key[0]) / rows * height, h = double(key[1] - key[0]) / rows * height;
     double x = 1 + double(key[2]) / columns * width, w = double(key[3] - key[2]) / columns * width;
-    std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks);
+    std::string text = tools::nameRanks(ranks);
     std::string title = text;
     if (down >= 0)
       title += formatv(": [{0}, {1}) x [{2}, {3})", key[0], key[1], key[2], key[3]).str();
     else if (right >= 0)
       title += formatv(": [{0}, {1})", key[2], key[3]).str();
-    picture.addBox(x, y, w, h, ("fill-opacity:0.35;stroke:#333;stroke-width:0.7;fill:" + getColor(number++)).str(),
+    picture.addBox(x, y, w, h, ("fill-opacity:0.35;stroke:#333;stroke-width:0.7;fill:" + getColor(number)).str(),
                    title);
     // Six pixels for a letter, and twelve for a line.
     if (h >= 12 && w >= 6.0 * double(text.size()))
       picture.addText(x + w / 2, y + h / 2 + 4, text, "middle");
     else if (h >= 12 && w >= 6.0 * double(tools::formatRanks(ranks).size()))
       picture.addText(x + w / 2, y + h / 2 + 4, tools::formatRanks(ranks), "middle");
-  }
+  };
+  if (!isEachDrawn)
+    drawBegins(picture, holders, rows, columns, height, width);
+  else
+    for (auto [number, part] : llvm::enumerate(holders))
+      drawPart(number, part.first, part.second);
   bool isWhole = holders.size() == 1 && run.getNumRanks() > 1;
   picture.addText(1, height + 15,
                   isWhole ? "every rank has all of it"

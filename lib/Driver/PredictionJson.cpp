@@ -204,7 +204,7 @@ private:
 void Trace::addRanks(const std::vector<int> &ranks) {
   int rank = ranks.front();
   bool isBeside = run.work.transport == TransportKind::Streams;
-  addName("process_name", rank, 0, (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks));
+  addName("process_name", rank, 0, tools::nameRanks(ranks));
   addName("thread_name", rank, Steps, "steps");
   if (isBeside)
     addName("thread_name", rank, Exchanges, "exchanges");

@@ -196,7 +196,7 @@ void dovetail::drawLanes(const Prediction &prediction, llvm::raw_ostream &os) {
     for (size_t number = 0; number < lanes; ++number) {
       int rank = alike[number].front();
       double y = number * row + 2;
-      std::string label = (alike[number].size() > 1 ? "ranks " : "rank ") + tools::formatRanks(alike[number]);
+      std::string label = tools::nameRanks(alike[number]);
       // Few words: the legend of memory names more ranks.
       if (label.size() > 17)
         label = formatv("{0}, ... ({1} ranks)", rank, alike[number].size()).str();
@@ -278,7 +278,7 @@ void dovetail::drawMemory(const Prediction &prediction, llvm::raw_ostream &os) {
   std::vector<std::pair<std::string, std::string>> legend;
   for (size_t number = 0; number < curves; ++number) {
     const std::vector<int> &ranks = alike[number];
-    legend.push_back({getColor(number).str(), (ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks)});
+    legend.push_back({getColor(number).str(), tools::nameRanks(ranks)});
   }
   writeLegend(legend, os);
   if (numGroups > curves)

@@ -146,7 +146,7 @@ void HtmlReport::writeRanks() {
     std::vector<std::string> labels, texts;
     std::vector<double> values;
     for (const auto &[number, ranks] : groups.groups) {
-      labels.push_back((ranks.size() > 1 ? "ranks " : "rank ") + tools::formatRanks(ranks));
+      labels.push_back(tools::nameRanks(ranks));
       values.push_back(static_cast<double>(number.front()));
       texts.push_back(tools::formatBytes(number.front()));
     }

@@ -40,6 +40,10 @@ std::string tools::formatRanks(const std::vector<int> &ranks) {
   return text;
 }
 
+std::string tools::nameRanks(const std::vector<int> &ranks) {
+  return (ranks.size() > 1 ? "ranks " : "rank ") + formatRanks(ranks);
+}
+
 /// Ranks, pieces and groups of them that are listed one by one.
 static constexpr size_t mostListed = 8, mostGroups = 4, mostRows = 12;
 

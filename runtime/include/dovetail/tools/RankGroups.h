@@ -23,6 +23,8 @@ namespace dovetail::tools {
 
 /// `0-3, 6`: ranks, in order. Of many ranges the first, and how many ranks there are.
 std::string formatRanks(const std::vector<int> &ranks);
+/// `rank 3` or `ranks 0-3, 6`.
+std::string nameRanks(const std::vector<int> &ranks);
 
 /// A sharding as `dovetail inspect --json` has it, with long lists of pieces made short: equal ones that follow each
 /// other are counted.
