@@ -10,17 +10,12 @@
 
 #include "Npy.h"
 #include "Npz.h"
-#include "dovetail/runtime/ArtifactFormat.h"
+#include "PlacedFile.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 using namespace dovetail;
 using namespace dovetail::tools;
@@ -29,56 +24,11 @@ using runtime::ElementType;
 
 namespace {
 
-/// A regular file that is open for reading.
-class File {
-public:
-  static absl::StatusOr<std::shared_ptr<File>> open(const std::string &path) {
-    // A pipe is refused, and not waited for.
-    int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0)
-      return runtime::fileError(errno, absl::StrCat("cannot open '", path, "'"));
-    auto file = std::make_shared<File>(path, descriptor);
-    struct stat info;
-    if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode))
-      return absl::NotFoundError(
-          absl::StrCat("'", path, "' is not a file that can be read in parts; save the array as .npy"));
-    file->size = info.st_size;
-    return file;
-  }
-  File(std::string path, int descriptor) : path(std::move(path)), descriptor(descriptor) {}
-  ~File() { ::close(descriptor); }
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
-
-  absl::Status read(int64_t offset, std::byte *target, int64_t bytes) const {
-    while (bytes > 0) {
-      ssize_t count = ::pread(descriptor, target, static_cast<size_t>(bytes), offset);
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count < 0)
-        return runtime::fileError(errno, absl::StrCat("cannot read '", path, "'"));
-      if (count == 0)
-        return absl::OutOfRangeError(absl::StrCat("'", path, "' ends at byte ", offset, ", before the end of its ",
-                                                  "array; it was cut short while it was read"));
-      target += count;
-      offset += count;
-      bytes -= count;
-    }
-    return absl::OkStatus();
-  }
-
-  std::string path;
-  int64_t size = 0;
-
-private:
-  int descriptor;
-};
-
 /// Elements in a file: in row-major order, or with the dimensions the other way round.
 class FileSource : public InputSource {
 public:
-  FileSource(std::shared_ptr<File> file, int64_t begin, ElementType type, std::vector<int64_t> shape, bool isReversed,
-             bool opaque)
+  FileSource(std::shared_ptr<PlacedFile> file, int64_t begin, ElementType type, std::vector<int64_t> shape,
+             bool isReversed, bool opaque)
       : InputSource(type, std::move(shape)), file(std::move(file)), begin(begin), isReversed(isReversed) {
     isOpaque = opaque;
   }
@@ -116,7 +66,7 @@ private:
     });
   }
 
-  std::shared_ptr<File> file;
+  std::shared_ptr<PlacedFile> file;
   int64_t begin;
   bool isReversed;
 };
@@ -193,7 +143,7 @@ absl::Status tools::forEachRun(const Box &box, const std::vector<int64_t> &exten
 }
 
 /// An array of NumPy's that `bytes` bytes of a file are, from `begin` on. Errors: OUT_OF_RANGE, with what is wrong.
-static absl::StatusOr<std::unique_ptr<InputSource>> openArray(std::shared_ptr<File> file, int64_t begin,
+static absl::StatusOr<std::unique_ptr<InputSource>> openArray(std::shared_ptr<PlacedFile> file, int64_t begin,
                                                               int64_t bytes) {
   // The header says how long it is.
   std::vector<std::byte> header(std::min(bytes, npyPrologueBytes));
@@ -215,15 +165,8 @@ static absl::StatusOr<std::unique_ptr<InputSource>> openArray(std::shared_ptr<Fi
                                       array->isOpaque);
 }
 
-/// `status` as one of `path`, unless its message names it.
-static absl::Status ofFile(const std::string &path, const absl::Status &status) {
-  if (status.ok() || !absl::IsOutOfRange(status) || absl::StrContains(status.message(), absl::StrCat("'", path, "'")))
-    return status;
-  return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
-}
-
 absl::StatusOr<std::unique_ptr<InputSource>> tools::openNpy(const std::string &path) {
-  absl::StatusOr<std::shared_ptr<File>> file = File::open(path);
+  absl::StatusOr<std::shared_ptr<PlacedFile>> file = PlacedFile::open(path);
   if (!file.ok())
     return file.status();
   int64_t size = (*file)->size;
@@ -232,7 +175,7 @@ absl::StatusOr<std::unique_ptr<InputSource>> tools::openNpy(const std::string &p
 }
 
 absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &path, const std::string &only) {
-  absl::StatusOr<std::shared_ptr<File>> file = File::open(path);
+  absl::StatusOr<std::shared_ptr<PlacedFile>> file = PlacedFile::open(path);
   if (!file.ok())
     return file.status();
   absl::StatusOr<std::vector<NpzMember>> members =
@@ -245,7 +188,7 @@ absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &pat
     if (!only.empty() && members->size() > 1 && member.name != only)
       continue;
     arrays.push_back({std::move(member.name), nullptr});
-    if (!member.isStored)
+    if (!member.isStored())
       continue;
     absl::StatusOr<std::unique_ptr<InputSource>> array = openArray(*file, member.begin, member.bytes);
     if (!array.ok())
@@ -257,7 +200,7 @@ absl::StatusOr<std::vector<ArchivedArray>> tools::openNpz(const std::string &pat
 
 absl::StatusOr<std::unique_ptr<InputSource>> tools::openRaw(const std::string &path, ElementType type,
                                                             std::vector<int64_t> shape) {
-  absl::StatusOr<std::shared_ptr<File>> file = File::open(path);
+  absl::StatusOr<std::shared_ptr<PlacedFile>> file = PlacedFile::open(path);
   if (!file.ok())
     return file.status();
   int64_t bytes = Box::ofShape(shape).volume() * runtime::elementSize(type);

@@ -130,7 +130,6 @@ absl::StatusOr<std::vector<NpzMember>> tools::listNpz(int64_t size, Read read) {
     member.name = std::string(absl::StripSuffix(text, ".npy"));
     member.method = static_cast<int>(numberAt(*list, at + 10, 2));
     member.isEncrypted = (numberAt(*list, at + 8, 2) & 1) != 0;
-    member.isStored = member.method == 0 && !member.isEncrypted;
     member.checksum = static_cast<uint32_t>(numberAt(*list, at + 16, 4));
     if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
       return damaged("a member is too long");
@@ -140,7 +139,7 @@ absl::StatusOr<std::vector<NpzMember>> tools::listNpz(int64_t size, Read read) {
     if (!header.ok())
       return header.status();
     uint64_t begin = local + localBytes + numberAt(*header, 26, 2) + numberAt(*header, 28, 2);
-    if (numberAt(*header, 0, 4) != localHeader || (member.isStored && bytes != packed) ||
+    if (numberAt(*header, 0, 4) != localHeader || (member.isStored() && bytes != packed) ||
         begin > static_cast<uint64_t>(size) || packed > static_cast<uint64_t>(size) - begin)
       return damaged("a member is not where it should be");
     member.begin = static_cast<int64_t>(begin);

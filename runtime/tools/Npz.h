@@ -26,14 +26,16 @@ namespace dovetail::tools {
 
 /// A file in an archive.
 struct NpzMember {
-  std::string name;      ///< Without `.npy`.
-  bool isStored = false; ///< Its bytes are those in the archive; else they are compressed, or encrypted.
-  int64_t begin = 0;     ///< Where they are.
+  std::string name;  ///< Without `.npy`.
+  int64_t begin = 0; ///< Where its bytes are.
   int64_t bytes = 0;
   int64_t unpacked = 0; ///< Bytes without compression, as the archive claims.
   int method = 0;       ///< How it is compressed: 0, not at all, or 8, by deflate. Others are not known here.
   bool isEncrypted = false;
   uint32_t checksum = 0; ///< CRC-32 of these bytes.
+
+  /// Whether its bytes are those in the archive; else they are compressed, or encrypted.
+  bool isStored() const { return method == 0 && !isEncrypted; }
 };
 
 /// Reads bytes of an archive.

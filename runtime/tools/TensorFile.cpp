@@ -10,6 +10,7 @@
 
 #include "Npy.h"
 #include "Npz.h"
+#include "PlacedFile.h"
 #include "dovetail/runtime/ArtifactFormat.h"
 #include "dovetail/tools/Unfinished.h"
 
@@ -96,34 +97,6 @@ absl::StatusOr<std::vector<std::byte>> readFile(const std::string &path) {
   return bytes;
 }
 
-/// A file to read at any place.
-class PlacedFile {
-public:
-  explicit PlacedFile(int file) : file(file) {}
-  PlacedFile(const PlacedFile &) = delete;
-  PlacedFile &operator=(const PlacedFile &) = delete;
-  ~PlacedFile() { ::close(file); }
-
-  absl::Status read(int64_t offset, std::byte *target, int64_t bytes) const {
-    while (bytes > 0) {
-      ssize_t count = ::pread(file, target, bytes, offset);
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count < 0)
-        return runtime::fileError(errno, "cannot read it");
-      if (count == 0)
-        return absl::OutOfRangeError("it was cut short");
-      offset += count;
-      target += count;
-      bytes -= count;
-    }
-    return absl::OkStatus();
-  }
-
-private:
-  int file;
-};
-
 /// Writes pieces to a file beside `path` and renames it.
 absl::Status writeFile(const std::string &path, absl::Span<const absl::Span<const std::byte>> pieces,
                        bool onDisk = false) {
@@ -175,19 +148,13 @@ absl::StatusOr<NamedTensor> tools::readNpy(const std::string &path) {
 }
 
 absl::StatusOr<std::vector<NamedTensor>> tools::readNpz(const std::string &path, const std::string &only) {
-  int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0 && errno == ENOENT)
-    return absl::NotFoundError(absl::StrCat("cannot open '", path, "': ", std::strerror(errno)));
-  if (opened < 0)
-    return runtime::fileError(errno, absl::StrCat("cannot open '", path, "'"));
-  PlacedFile file(opened);
-  struct stat info;
-  if (::fstat(opened, &info) != 0 || !S_ISREG(info.st_mode))
-    return absl::NotFoundError(absl::StrCat("'", path, "' is not a file"));
-  auto read = [&](int64_t offset, std::byte *target, int64_t bytes) { return file.read(offset, target, bytes); };
-  absl::StatusOr<std::vector<NpzMember>> members = listNpz(info.st_size, read);
+  absl::StatusOr<std::shared_ptr<PlacedFile>> file = PlacedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  auto read = [&](int64_t offset, std::byte *target, int64_t bytes) { return (*file)->read(offset, target, bytes); };
+  absl::StatusOr<std::vector<NpzMember>> members = listNpz((*file)->size, read);
   if (!members.ok())
-    return annotate(members.status(), path);
+    return ofFile(path, members.status());
   std::vector<NamedTensor> tensors;
   for (const NpzMember &member : *members) {
     if (!only.empty() && members->size() > 1 && member.name != only)

@@ -72,7 +72,7 @@ void check(const std::vector<uint64_t> &sizes) {
     EXPECT_EQ(member.bytes, static_cast<int64_t>(sizes[i]));
     EXPECT_EQ(member.unpacked, member.bytes);
     EXPECT_EQ(member.checksum, 7u);
-    EXPECT_TRUE(member.isStored);
+    EXPECT_TRUE(member.isStored());
   }
 }
 
