@@ -13,7 +13,6 @@
 #include "EndAnalysis.h"
 #include "dovetail/Dialect/Dovetail/IR/Positions.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
-#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -31,8 +30,6 @@ static constexpr int kMaxRounds = 12;
 /// Parts of a call's first loop that ends, and of others. Parts of windows and rows are multiples of units. Fewer rows
 /// of a product are not worth a call.
 static constexpr int64_t kFirstParts = 8, kOtherParts = 4, kWindowUnit = 4, kRowUnit = 8, kLeastRows = 16;
-
-static RankedTensorType getTensor(Value ref) { return cast<plan::RefType>(ref.getType()).getTensor(); }
 
 static SmallVector<plan::LoopAttr> getLoops(Operation *step) {
   return llvm::to_vector(step->getAttrOfType<ArrayAttr>("loops").getAsRange<plan::LoopAttr>());
@@ -54,7 +51,7 @@ EndAnalysis::EndAnalysis(plan::ProgramOp program, const SymbolTable &symbols) : 
 }
 
 void EndAnalysis::add(Value ref, const Ends &ends) {
-  RankedTensorType type = getTensor(ref);
+  RankedTensorType type = plan::getTensor(ref);
   Ends &known = needs.try_emplace(ref, Ends(type.getRank(), End::none())).first->second;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
     End joined = End::join(known[dim], ends[dim]).within(extent);
@@ -69,17 +66,17 @@ void EndAnalysis::need(Value ref, ArrayRef<End> ends) {
   plan::BufferOp buffer = plan::getBufferOp(ref);
   if (!buffer || buffer.getKind() != plan::BufferKind::Arena)
     return;
-  auto hasShape = [&](Value other) { return getTensor(other).getShape() == buffer.getTensorType().getShape(); };
+  auto hasShape = [&](Value other) { return plan::getTensor(other).getShape() == buffer.getTensorType().getShape(); };
   bool isWhole = hasShape(ref) && ends.size() == buffer.getTensorType().getShape().size();
   // A view that no step makes has the elements of others.
   for (Value other : views.lookup(buffer))
     if (other == ref || !isWhole || !makers.contains(ref))
-      add(other, isWhole && hasShape(other) ? Ends(ends) : Ends(getTensor(other).getRank(), End::all()));
+      add(other, isWhole && hasShape(other) ? Ends(ends) : Ends(plan::getTensor(other).getRank(), End::all()));
 }
 
 EndAnalysis::Ends EndAnalysis::getNeed(Value ref) const {
   plan::BufferOp buffer = plan::getBufferOp(ref);
-  RankedTensorType type = getTensor(ref);
+  RankedTensorType type = plan::getTensor(ref);
   if (!buffer || buffer.getKind() != plan::BufferKind::Arena || buffer.getTensorType().getShape() != type.getShape())
     return Ends(type.getRank(), End::all());
   auto known = needs.find(ref);
@@ -92,7 +89,7 @@ EndAnalysis::Ends EndAnalysis::getNeed(Value ref) const {
 
 /// Whether a library call may be done in parts of dimension `dim` of its output, some of which are left out.
 static bool mayDivide(plan::StepOpInterface call, unsigned dim) {
-  int64_t last = getTensor(call.getStepWrites().front()).getRank() - 1;
+  int64_t last = plan::getTensor(call.getStepWrites().front()).getRank() - 1;
   auto isApart = [&](ValueRange operands) {
     plan::BufferOp output = plan::getBufferOp(call.getStepWrites().front());
     return llvm::none_of(operands, [&](Value operand) { return plan::getBufferOp(operand) == output; });
@@ -132,6 +129,17 @@ int64_t dovetail::getCallStep(plan::StepOpInterface call, unsigned dim, ArrayRef
   int64_t step = llvm::alignTo(llvm::divideCeil(extent, isFirst ? kFirstParts : kOtherParts), unit);
   step = std::max(step, least);
   return step < extent ? step : 1;
+}
+
+SmallVector<Value> dovetail::getCounts(plan::ProgramOp program) {
+  SmallVector<Value> counts;
+  auto add = [&](auto op) {
+    if (op->hasAttr(kCountAttrName))
+      counts.push_back(op.getRef());
+  };
+  llvm::for_each(program.getBlock()->getOps<plan::InputOp>(), add);
+  llvm::for_each(program.getBlock()->getOps<plan::OutputOp>(), add);
+  return counts;
 }
 
 bool dovetail::checksExtents(plan::KernelOp kernel) {
@@ -183,10 +191,7 @@ EndAnalysis::Ends EndAnalysis::getLoopEnds(plan::StepOpInterface step) const {
 //===----------------------------------------------------------------------===//
 
 std::optional<EndForm> EndAnalysis::getLast(const layout::IndexExpr &index, ArrayRef<End> loops,
-                                            ArrayRef<int64_t> extents) const {
-  SmallVector<layout::Interval> ranges;
-  for (int64_t extent : extents)
-    ranges.push_back({0, std::max<int64_t>(extent, 1)});
+                                            ArrayRef<layout::Interval> ranges) const {
   std::optional<EndForm> sum = EndForm::constant(index.getConstant());
   for (const layout::IndexExpr::Term &term : index.getTerms()) {
     std::optional<EndForm> part;
@@ -201,7 +206,7 @@ std::optional<EndForm> EndAnalysis::getLast(const layout::IndexExpr &index, Arra
       part = part ? part->plus(-1) : part;
       part = part ? part->times(term.factor) : part;
     } else if (term.kind == layout::IndexExpr::Kind::Quotient) {
-      part = getLast(term.getOperand(), loops, extents);
+      part = getLast(term.getOperand(), loops, ranges);
       part = part ? part->dividedBy(term.divisor) : part;
       part = part ? part->times(term.factor) : part;
     } else if (term.kind == layout::IndexExpr::Kind::Unknown && term.hasOperand() && isKnown) {
@@ -211,7 +216,7 @@ std::optional<EndForm> EndAnalysis::getLast(const layout::IndexExpr &index, Arra
       int64_t above = last.front();
       for (auto [place, value] : llvm::enumerate(last))
         above = std::max(above, value - static_cast<int64_t>(place) * rise / steps);
-      part = getLast(term.getOperand(), loops, extents);
+      part = getLast(term.getOperand(), loops, ranges);
       part = part ? EndForm::join(*part, EndForm::constant(0)) : part;
       part = part ? part->times(rise) : part;
       part = part ? part->dividedBy(steps) : part;
@@ -226,16 +231,13 @@ std::optional<EndForm> EndAnalysis::getLast(const layout::IndexExpr &index, Arra
 }
 
 std::optional<End> EndAnalysis::getAffineNeed(const layout::IndexExpr &index, int64_t divisor, ArrayRef<End> loops,
-                                              ArrayRef<int64_t> extents) const {
+                                              ArrayRef<layout::Interval> ranges) const {
   std::span<const layout::IndexExpr::Term> terms = index.getTerms();
   if (terms.size() == 1 && terms[0].kind == layout::IndexExpr::Kind::Quotient && terms[0].factor == 1 &&
       index.getConstant() == 0 && divisor == 1)
-    return getAffineNeed(terms[0].getOperand(), terms[0].divisor, loops, extents);
+    return getAffineNeed(terms[0].getOperand(), terms[0].divisor, loops, ranges);
   const layout::IndexExpr::Term *along = nullptr;
   int64_t last = index.getConstant();
-  SmallVector<layout::Interval> ranges;
-  for (int64_t extent : extents)
-    ranges.push_back({0, std::max<int64_t>(extent, 1)});
   for (const layout::IndexExpr::Term &term : terms) {
     bool ends = llvm::any_of(llvm::seq<int>(0, static_cast<int>(loops.size())),
                              [&](int loop) { return loops[loop].hasForm() && term.dependsOn(loop); });
@@ -252,15 +254,15 @@ std::optional<End> EndAnalysis::getAffineNeed(const layout::IndexExpr &index, in
   return along ? std::optional(loops[along->number].read(along->factor, last, divisor)) : std::nullopt;
 }
 
-End EndAnalysis::getNeed(const layout::AccessDim &dim, ArrayRef<End> loops, ArrayRef<int64_t> extents) const {
+End EndAnalysis::getNeed(const layout::AccessDim &dim, ArrayRef<End> loops, ArrayRef<layout::Interval> ranges) const {
   if (dim.border == layout::Border::Reflect || dim.border == layout::Border::Wrap)
     return End::all();
   if (std::optional<int> loop = dim.index.asLoop(); loop && dim.divisor == 1 && dim.border == layout::Border::None)
     return loops[*loop];
   if (dim.border == layout::Border::None)
-    if (std::optional<End> end = getAffineNeed(dim.index, dim.divisor, loops, extents))
+    if (std::optional<End> end = getAffineNeed(dim.index, dim.divisor, loops, ranges))
       return *end;
-  std::optional<EndForm> last = getLast(dim.index, loops, extents);
+  std::optional<EndForm> last = getLast(dim.index, loops, ranges);
   if (last && dim.divisor != 1)
     last = last->dividedBy(dim.divisor);
   if (last && dim.border == layout::Border::Edge)
@@ -275,9 +277,6 @@ End EndAnalysis::getNeed(const layout::AccessDim &dim, ArrayRef<End> loops, Arra
 void EndAnalysis::visitOperation(DefinitionOpInterface op, DenseMap<Value, Ends> &values, plan::LaunchOp launch) {
   Definition definition = op.getDefinition();
   Ends loops(definition.loops.size(), End::all());
-  SmallVector<int64_t> extents;
-  for (const Loop &loop : definition.loops)
-    extents.push_back(loop.extent);
   Ends wanted(definition.resultRank, End::none());
   bool isWanted = false;
   for (Value result : op->getResults())
@@ -291,18 +290,19 @@ void EndAnalysis::visitOperation(DefinitionOpInterface op, DenseMap<Value, Ends>
   for (unsigned dim = 0; dim < definition.resultRank; ++dim)
     if (definition.loops[dim].kind == LoopKind::Parallel && !definition.isLine(dim))
       loops[dim] = wanted[dim];
+  SmallVector<layout::Interval> ranges = definition.getRanges();
   for (const DataIndex &index : definition.getDataIndices())
     if (definition.loops[index.loop].isLookup()) {
       Value given = op->getOperand(definition.reads[index.read].operand);
       std::optional<EndForm> most = isNeverNegative(given, launch) ? getMost(given, launch) : std::nullopt;
-      loops[index.loop] = End::at(most ? most->plus(1) : most).within(extents[index.loop]);
+      loops[index.loop] = End::at(most ? most->plus(1) : most).within(definition.loops[index.loop].extent);
     }
   for (const Access &read : definition.reads) {
     Value operand = op->getOperand(read.operand);
     auto type = cast<RankedTensorType>(operand.getType());
     Ends ends;
     for (auto [dim, access] : llvm::enumerate(read.dims))
-      ends.push_back(getNeed(access, loops, extents).within(type.getDimSize(dim)));
+      ends.push_back(getNeed(access, loops, ranges).within(type.getDimSize(dim)));
     // A select by a position does not read its operand behind the count.
     auto meet = [&](int64_t dim, const std::optional<EndForm> &count) {
       if (count && dim >= 0 && type.getDimSize(dim) != 1)
@@ -341,31 +341,32 @@ void EndAnalysis::visitCall(plan::StepOpInterface call) {
   Ends ends = getLoopEnds(call);
   if (llvm::any_of(ends, [](const End &end) { return end.isNone(); }))
     return;
-  SmallVector<int64_t> extents =
-      llvm::map_to_vector(getLoops(call), [](plan::LoopAttr loop) { return loop.getExtent(); });
+  SmallVector<layout::Interval> ranges;
+  for (int64_t extent : plan::getExtents(call->getAttrOfType<ArrayAttr>("loops")))
+    ranges.push_back({0, std::max<int64_t>(extent, 1)});
   Ends loops = ends;
   // Columns of a product depend on columns of its second factor alone, which may be anything if nobody reads the
   // result.
   if (isa<plan::MatMulOp>(*call))
     loops.back() = getNeed(call.getStepWrites().front()).back();
-  loops.resize(extents.size(), End::all());
+  loops.resize(ranges.size(), End::all());
   SmallVector<Value> reads = call.getStepReads();
   size_t number = 0;
   for (auto access : call->getAttrOfType<ArrayAttr>("reads").getAsRange<plan::AccessAttr>()) {
     Ends own;
     for (const layout::AccessDim &dim : access.getDims().get())
-      own.push_back(getNeed(dim, loops, extents));
+      own.push_back(getNeed(dim, loops, ranges));
     need(reads[number++], own);
   }
   // Operands of epilogues are broadcast.
   for (; number < reads.size(); ++number) {
-    int64_t rank = getTensor(reads[number]).getRank();
+    int64_t rank = plan::getTensor(reads[number]).getRank();
     need(reads[number], ArrayRef(ends).take_back(rank));
   }
 }
 
 void EndAnalysis::visit(plan::StepOpInterface step) {
-  auto needAll = [&](Value ref) { need(ref, Ends(getTensor(ref).getRank(), End::all())); };
+  auto needAll = [&](Value ref) { need(ref, Ends(plan::getTensor(ref).getRank(), End::all())); };
   TypeSwitch<Operation *>(step)
       .Case([&](plan::LaunchOp launch) { visitLaunch(launch); })
       .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>([&](auto) { visitCall(step); })
@@ -386,14 +387,11 @@ void EndAnalysis::visit(plan::StepOpInterface step) {
 bool EndAnalysis::run() {
   if (lengths.empty())
     return false;
-  SmallVector<std::optional<EndForm>> counts(lengths.size());
-  for (auto [ref, number] : lengths)
-    counts[number] = EndForm::length(number);
-  for (auto output : program.getBlock()->getOps<plan::OutputOp>())
-    if (output->hasAttr(kCountAttrName))
-      counts.push_back(getMost(output.getRef()));
+  SmallVector<std::optional<EndForm>> counts;
+  for (Value ref : getCounts(program))
+    counts.push_back(getMost(ref));
   for (auto output : program.getBlock()->getOps<plan::OutputOp>()) {
-    Ends ends(getTensor(output.getRef()).getRank(), End::all());
+    Ends ends(plan::getTensor(output.getRef()).getRank(), End::all());
     if (auto bounds = output->getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
       for (auto [dim, count] : llvm::enumerate(bounds.asArrayRef()))
         if (count >= 0)

@@ -43,13 +43,14 @@ private:
   void need(mlir::Value ref, llvm::ArrayRef<End> ends);
   void add(mlir::Value ref, const Ends &ends);
   Ends getNeed(mlir::Value ref) const;
-  /// How much of a dimension an access needs if loops go up to `loops`.
-  End getNeed(const layout::AccessDim &dim, llvm::ArrayRef<End> loops, llvm::ArrayRef<int64_t> extents) const;
+  /// How much of a dimension an access needs if loops go up to `loops`, and over
+  /// `ranges` at most.
+  End getNeed(const layout::AccessDim &dim, llvm::ArrayRef<End> loops, llvm::ArrayRef<layout::Interval> ranges) const;
   /// The same where one loop that ends adds to an index which may be divided; nothing for other indices.
   std::optional<End> getAffineNeed(const layout::IndexExpr &index, int64_t divisor, llvm::ArrayRef<End> loops,
-                                   llvm::ArrayRef<int64_t> extents) const;
+                                   llvm::ArrayRef<layout::Interval> ranges) const;
   std::optional<EndForm> getLast(const layout::IndexExpr &index, llvm::ArrayRef<End> loops,
-                                 llvm::ArrayRef<int64_t> extents) const;
+                                 llvm::ArrayRef<layout::Interval> ranges) const;
 
   /// A bound of all elements of a value, of a program or of the kernel that `launch` runs.
   std::optional<EndForm> getMost(mlir::Value ref);
@@ -75,6 +76,9 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, mlir::Operation *>, std::optional<EndForm>> bounds;
   bool hasChanged = false, isWidening = false;
 };
+
+/// The counts of a program as `dovetail.counts` numbers them: of inputs, then of outputs.
+llvm::SmallVector<mlir::Value> getCounts(plan::ProgramOp program);
 
 /// Whether a kernel reports extents that differ, or are below 0, which it does in each iteration.
 bool checksExtents(plan::KernelOp kernel);

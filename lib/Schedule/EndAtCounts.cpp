@@ -13,7 +13,6 @@
 
 #include "EndAnalysis.h"
 #include "dovetail/Dialect/Dovetail/Ops/BoundedOps.h"
-#include "dovetail/Dialect/Plan/IR/PlanControl.h"
 #include "dovetail/Schedule/Passes.h"
 
 namespace dovetail {
@@ -173,12 +172,7 @@ void LaunchEnder::run() {
     for (auto step : program.getBlock()->getOps<plan::StepOpInterface>())
       if (isa<plan::LaunchOp, plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>(*step))
         endAtLengths(step, analysis);
-  for (auto input : program.getBlock()->getOps<plan::InputOp>())
-    if (input->hasAttr(kCountAttrName))
-      counts.push_back(input.getRef());
-  for (auto output : program.getBlock()->getOps<plan::OutputOp>())
-    if (output->hasAttr(kCountAttrName))
-      counts.push_back(output.getRef());
+  counts = getCounts(program);
   for (auto output : program.getBlock()->getOps<plan::OutputOp>())
     if (auto bounds = output->getAttrOfType<DenseI64ArrayAttr>(kCountsAttrName))
       if (plan::LaunchOp launch = findLaunch(output))

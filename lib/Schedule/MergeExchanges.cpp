@@ -180,6 +180,12 @@ static bool gainTogether(Step &other, Step &step) {
   return other.bytes + step.bytes < limit && (gather || mayBeMessages(other, step));
 }
 
+/// Whether `step` has to stay behind `other`.
+static bool dependsOn(const Step &step, const Step &other) {
+  return llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
+         llvm::set_intersects(other.reads, step.writes);
+}
+
 /// The earlier step with which an exchange becomes one; null if there is none.
 static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
   bool areAdjacent = true;
@@ -188,8 +194,7 @@ static Step *findPartner(MutableArrayRef<Step> before, Step &step) {
       continue;
     if (plan::isBoundary(other.op))
       return nullptr;
-    if (llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
-        llvm::set_intersects(other.reads, step.writes))
+    if (dependsOn(step, other))
       return nullptr;
     areAdjacent &= bool(other.exchange);
     if (!other.exchange)
@@ -254,9 +259,7 @@ Step *BlockMerger::findDelayed(Step &step) {
   // Large exchanges had better begin early.
   if (!other.op || other.position < boundary || other.reader != step.reader ||
       other.bytes + step.bytes >= layout::minScatterBytes || !gainTogether(other, step) ||
-      llvm::any_of(other.reads, isLater) || llvm::any_of(other.writes, isLater) ||
-      llvm::set_intersects(other.writes, step.reads) || llvm::set_intersects(other.writes, step.writes) ||
-      llvm::set_intersects(other.reads, step.writes))
+      llvm::any_of(other.reads, isLater) || llvm::any_of(other.writes, isLater) || dependsOn(step, other))
     return nullptr;
   return &other;
 }
