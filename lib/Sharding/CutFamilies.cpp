@@ -16,7 +16,6 @@
 
 #include "dovetail/Layout/Cuts.h"
 
-#include <array>
 #include <cmath>
 #include <queue>
 
@@ -29,8 +28,6 @@ static constexpr size_t kMaxSeeds = 8;
 static constexpr size_t kMaxOpenFamilies = 4;
 /// Ways to cut one place over the same axes.
 static constexpr size_t kMaxCuts = 4;
-/// Shares by which cuts that begin at another place may exceed more what ranks may have.
-static constexpr double kLittleExcess = 0.01;
 
 CutFamilies::CutFamilies(func::FuncOp function, const layout::Mesh &mesh, const Cluster &cluster,
                          ArrayRef<double> mostShares, ArrayRef<double> slowness, bool divides)

@@ -48,6 +48,9 @@ public:
     bool isOpen = false;
   };
 
+  /// Shares by which cuts that begin at another place may exceed more what ranks may have.
+  static constexpr double kLittleExcess = 0.01;
+
   /// The places that follow what is stated over some axes.
   struct Followers {
     llvm::DenseSet<unsigned> places;

@@ -11,22 +11,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "CutFamilies.h"
-#include "dovetail/Cost/ExchangeCosts.h"
-#include "dovetail/Cost/WorkModel.h"
-
 #include "dovetail/Layout/Cuts.h"
 
-#include <array>
-#include <cmath>
-#include <queue>
+#include <limits>
 
 using namespace mlir;
 using namespace dovetail;
 
 /// Pieces of connected places that are looked at to find shares of unequal ranks.
 static constexpr size_t kMaxLooks = size_t(1) << 22;
-/// Shares by which cuts that begin at another place may exceed more what ranks may have.
-static constexpr double kLittleExcess = 0.01;
 
 std::vector<std::pair<double, CutFamilies::Family>>
 CutFamilies::findEvenFamilies(ArrayRef<unsigned> seeds, ArrayRef<unsigned> connected, ArrayRef<StringAttr> axes) const {

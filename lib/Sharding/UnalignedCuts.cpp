@@ -11,17 +11,24 @@
 //===----------------------------------------------------------------------===//
 
 #include "CutFamilies.h"
-#include "dovetail/Cost/ExchangeCosts.h"
-#include "dovetail/Cost/WorkModel.h"
-
-#include "dovetail/Layout/Cuts.h"
 
 #include <array>
-#include <cmath>
-#include <queue>
 
 using namespace mlir;
 using namespace dovetail;
+
+/// `cuts` of a dimension of `extent`, `up` farther on and rounded down to multiples of `step`. None if a rank that has
+/// something would have nothing: such cuts say nothing of where to cut.
+static std::optional<std::vector<int64_t>> align(ArrayRef<int64_t> cuts, int64_t extent, int64_t step, int64_t up) {
+  std::vector<int64_t> aligned(cuts);
+  for (int64_t &cut : aligned)
+    if (cut < extent)
+      cut = std::min((cut + up) / step * step, extent);
+  for (size_t i = 0; i + 1 < cuts.size(); ++i)
+    if (cuts[i] < cuts[i + 1] && aligned[i] == aligned[i + 1])
+      return std::nullopt;
+  return aligned;
+}
 
 bool CutFamilies::isUnaligned(const Link &link, ArrayRef<int64_t> held, ArrayRef<int64_t> loop) const {
   int64_t step = link.map.getNum();
@@ -30,16 +37,11 @@ bool CutFamilies::isUnaligned(const Link &link, ArrayRef<int64_t> held, ArrayRef
     return false;
   // Windows wider than a step may lack as much wherever cuts are.
   return llvm::any_of(std::array<int64_t, 2>{0, step - 1}, [&](int64_t up) {
-    std::vector<int64_t> aligned(held);
-    for (int64_t &cut : aligned)
-      if (cut < extents[link.held])
-        cut = std::min((cut + up) / step * step, extents[link.held]);
-    // Fewer ranks with anything say nothing of where to cut.
-    for (size_t i = 0; i + 1 < held.size(); ++i)
-      if (held[i] < held[i + 1] && aligned[i] == aligned[i + 1])
-        return false;
-    auto followed = follow(link, /*isHeld=*/true, aligned);
-    return followed && getMissing(link, aligned, *followed) < missing;
+    std::optional<std::vector<int64_t>> aligned = align(held, extents[link.held], step, up);
+    if (!aligned)
+      return false;
+    auto followed = follow(link, /*isHeld=*/true, *aligned);
+    return followed && getMissing(link, *aligned, *followed) < missing;
   });
 }
 
@@ -60,16 +62,9 @@ std::vector<std::vector<int64_t>> CutFamilies::findAligned(unsigned place, Array
   for (int64_t factor : {1, 2, 3, 4, 6, 8, 9, 12, 16, 32}) {
     int64_t multiple = step * factor;
     for (int64_t up : {multiple / 2, int64_t(0), multiple - 1}) {
-      std::vector<int64_t> aligned(cuts);
-      for (int64_t &cut : aligned)
-        if (cut < extents[place])
-          cut = std::min((cut + up) / multiple * multiple, extents[place]);
-      // Ranks that have something keep some of it.
-      bool isSame = true;
-      for (size_t i = 0; i + 1 < cuts.size(); ++i)
-        isSame &= cuts[i] == cuts[i + 1] || aligned[i] < aligned[i + 1];
-      if (isSame && !llvm::is_contained(found, aligned) && !findUnaligned(follow(place, aligned)))
-        found.push_back(std::move(aligned));
+      std::optional<std::vector<int64_t>> aligned = align(cuts, extents[place], multiple, up);
+      if (aligned && !llvm::is_contained(found, *aligned) && !findUnaligned(follow(place, *aligned)))
+        found.push_back(*std::move(aligned));
     }
     if (!found.empty())
       break;
