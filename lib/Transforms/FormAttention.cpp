@@ -107,9 +107,7 @@ static Value swapLast(OpBuilder &builder, Location loc, Value value) {
 
 /// `value` with dimensions of extent 1 before all others.
 static Value extendTo(OpBuilder &builder, Location loc, Value value, int64_t rank) {
-  SmallVector<int64_t> shape(rank - typeOf(value).getRank(), 1);
-  llvm::append_range(shape, shapeOf(value));
-  return reshapeTo(builder, loc, value, shape);
+  return reshapeTo(builder, loc, value, alignedShape(value, rank));
 }
 
 namespace {

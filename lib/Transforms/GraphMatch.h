@@ -32,6 +32,13 @@ llvm::LogicalResult applyToGraph(mlir::Operation *root, mlir::RewritePatternSet 
 inline mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return typeOf(value).getShape(); }
 
+/// The shape of `value` with ones in front, in `rank` dimensions: as it is broadcast.
+inline llvm::SmallVector<int64_t> alignedShape(mlir::Value value, size_t rank) {
+  llvm::SmallVector<int64_t> shape(rank - typeOf(value).getRank(), 1);
+  llvm::append_range(shape, shapeOf(value));
+  return shape;
+}
+
 /// The operation of type `OpT` that defines `value`, if it has no use outside of `user`; null otherwise.
 template <typename OpT> OpT getSoleProducer(mlir::Value value, mlir::Operation *user) {
   auto isUser = [&](mlir::Operation *other) { return other == user; };

@@ -131,6 +131,13 @@ private:
     ArrayRef<int64_t> rest;   ///< The dimensions of the value that are no rows.
     ArrayRef<int64_t> beyond; ///< The shape that it has outside.
     bool isKept;              ///< Whether the value is wanted as it is by others, too.
+
+    /// The shape of the value where rows have dimensions `rows`.
+    Extents getShape(ArrayRef<int64_t> rows) const {
+      Extents shape(rows);
+      llvm::append_range(shape, rest);
+      return shape;
+    }
   };
   /// The number of borders where dimensions that can be cut change, the number of these dimensions, and the number of
   /// reshapes. Costs are compared in this order.
@@ -232,10 +239,8 @@ RowRegion::Cost RowRegion::getCost(ArrayRef<int64_t> newRows) const {
   int64_t changes = 0, reshapes = 0;
   bool isOld = newRows == ArrayRef(rows), hasOldRows = withoutOnes(newRows) == withoutOnes(rows);
   for (const Border &border : borders) {
-    Extents shape(newRows);
-    llvm::append_range(shape, border.rest);
     changes += !hasRows(border.beyond, newRows) && !(border.isKept && hasOldRows);
-    reshapes += border.beyond != ArrayRef(shape) && !(border.isKept && isOld);
+    reshapes += border.beyond != ArrayRef(border.getShape(newRows)) && !(border.isKept && isOld);
   }
   return {changes, static_cast<int64_t>(withoutOnes(newRows).size()), reshapes};
 }
@@ -245,10 +250,7 @@ bool RowRegion::onlyMovesOnes(ArrayRef<int64_t> newRows) const {
     return false;
   // Reshapes that are there may cost nothing, as calls read through them; a value without one would need one.
   return llvm::any_of(borders, [&](const Border &border) {
-    Extents old(rows), shape(newRows);
-    llvm::append_range(old, border.rest);
-    llvm::append_range(shape, border.rest);
-    return border.beyond == ArrayRef(old) && border.beyond != ArrayRef(shape);
+    return border.beyond == ArrayRef(border.getShape(rows)) && border.beyond != ArrayRef(border.getShape(newRows));
   });
 }
 
@@ -271,9 +273,12 @@ std::optional<Extents> RowRegion::findBest() const {
       choices.insert(choice);
   }
   Extents best = rows;
+  Cost least = getCost(best);
   for (const Extents &choice : choices)
-    if (getCost(choice) < getCost(best))
+    if (Cost cost = getCost(choice); cost < least) {
       best = choice;
+      least = cost;
+    }
   return best != rows ? std::optional(best) : std::nullopt;
 }
 
@@ -290,9 +295,7 @@ Value RowRegion::getOperand(OpBuilder &builder, Operation *op, unsigned number, 
   }
   case Role::Aligned: {
     ArrayRef<int64_t> to = shapeOf(op->getResult(0));
-    Extents part(to.size() - typeOf(operand).getRank(), 1);
-    llvm::append_range(part, shapeOf(operand));
-    std::optional<Extents> shape = pullBack(part, getShape(op->getResult(0), newRows), to);
+    std::optional<Extents> shape = pullBack(alignedShape(operand, to.size()), getShape(op->getResult(0), newRows), to);
     if (!shape)
       return {};
     // Leading ones go without saying.

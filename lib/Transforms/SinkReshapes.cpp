@@ -90,9 +90,7 @@ private:
       bool isReshaped = other && shapeOf(other) == to && shapeOf(other.getOperand()) == from;
       if (!isReshaped && !isConstantOnly(operand) && typeOf(operand).getNumElements() != 1)
         return failure();
-      SmallVector<int64_t> aligned(to.size() - typeOf(operand).getRank(), 1);
-      llvm::append_range(aligned, shapeOf(operand));
-      std::optional<SmallVector<int64_t>> shape = pullBack(aligned, from, to);
+      std::optional<SmallVector<int64_t>> shape = pullBack(alignedShape(operand, to.size()), from, to);
       if (!shape)
         return failure();
       shapes.push_back(std::move(*shape));

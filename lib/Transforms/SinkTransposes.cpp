@@ -52,9 +52,7 @@ static bool isFreeToPermute(Value operand) { return isConstantOnly(operand) || t
 static Value permuteBy(PatternRewriter &rewriter, Value operand, ArrayRef<int64_t> permutation) {
   if (typeOf(operand).getNumElements() == 1)
     return operand;
-  SmallVector<int64_t> shape(permutation.size() - typeOf(operand).getRank(), 1);
-  llvm::append_range(shape, shapeOf(operand));
-  Value aligned = reshapeTo(rewriter, operand.getLoc(), operand, shape);
+  Value aligned = reshapeTo(rewriter, operand.getLoc(), operand, alignedShape(operand, permutation.size()));
   return TransposeOp::create(rewriter, operand.getLoc(), aligned, permutation);
 }
 
@@ -149,9 +147,7 @@ static LogicalResult hoistAboveElementwise(TransposeOp op, PatternRewriter &rewr
                        : isFreeToPermute(operand) ? permuteBy(rewriter, operand, permutation)
                                                   : TransposeOp::create(rewriter, op.getLoc(), operand, permutation));
   }
-  Operation *copy = rewriter.clone(*source);
-  copy->setOperands(operands);
-  copy->getResult(0).setType(typeOf(source->getResult(0)).clone(shapeOf(op)));
+  Operation *copy = cloneBefore(source, operands, invert(permutation), rewriter);
   rewriter.replaceOp(op, copy);
   if (!source->use_empty())
     rewriter.replaceOpWithNewOp<TransposeOp>(source, copy->getResult(0), invert(permutation));

@@ -145,8 +145,7 @@ static Value transpose(OpBuilder &builder, Value value, ArrayRef<int64_t> permut
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       if (typeOf(operand).getNumElements() != 1) {
-        SmallVector<int64_t> shape(permutation.size() - typeOf(operand).getRank(), 1);
-        llvm::append_range(shape, shapeOf(operand));
+        SmallVector<int64_t> shape = alignedShape(operand, permutation.size());
         operand = shape.size() == shapeOf(operand).size() ? operand : reshapeTo(builder, loc, operand, shape);
         operand = transpose(builder, operand, permutation);
       }
