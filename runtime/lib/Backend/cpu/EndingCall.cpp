@@ -85,16 +85,13 @@ int64_t CallPieces::stagingBytes(int lanes) const {
 }
 
 void CallPieces::create(LibraryStep &first, bool packsWeights, int64_t scratchShare) {
-  for (auto &pieces : widths) {
-    bool isFine = true;
-    for (size_t i = 0; isFine && i < pieces.size(); ++i) {
-      LibraryStep &piece = *pieces[i];
-      isFine = (!packsWeights || piece.sharesWeights(first)) && piece.prepare(/*packedBytes=*/0, scratchShare).ok() &&
-               !piece.isSlow() && (!piece.isReference() || first.isReference());
-    }
-    if (!isFine)
+  auto isFine = [&](const std::unique_ptr<LibraryStep> &piece) {
+    return (!packsWeights || piece->sharesWeights(first)) && piece->prepare(/*packedBytes=*/0, scratchShare).ok() &&
+           !piece->isSlow() && (!piece->isReference() || first.isReference());
+  };
+  for (auto &pieces : widths)
+    if (!std::all_of(pieces.begin(), pieces.end(), isFine))
       pieces.clear();
-  }
 }
 
 size_t CallPieces::countParts(const Loop &loop, bool &isWhole) const {
@@ -105,34 +102,24 @@ size_t CallPieces::countParts(const Loop &loop, bool &isWhole) const {
   return std::lower_bound(loop.ends.begin(), loop.ends.end(), needed.hi) - loop.ends.begin() + 1;
 }
 
-std::span<const std::unique_ptr<LibraryStep>> CallPieces::choose(bool &isIdle) const {
+CallPieces::Choice CallPieces::choose() const {
   bool isWhole = true;
-  size_t number = 0, count = countParts(loops.front(), isWhole);
-  isIdle = count == 0;
-  for (size_t i = 1; i < loops.size(); ++i) {
-    size_t parts = countParts(loops[i], isWhole);
-    isIdle |= parts == 0;
-    number = number * loops[i].ends.size() + std::max<size_t>(parts, 1) - 1;
+  size_t number = 0, count = 0;
+  double share = 1;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const Loop &loop = loops[i];
+    size_t parts = countParts(loop, isWhole);
+    if (parts == 0)
+      return {{}, 0};
+    if (i == 0)
+      count = parts;
+    else
+      number = number * loop.ends.size() + parts - 1;
+    share *= double(loop.ends[parts - 1] - loop.range.lo) / double(loop.range.size());
   }
-  if (isIdle || isWhole || widths[number].empty())
+  if (isWhole || widths[number].empty())
     return {};
-  return std::span(widths[number]).first(count);
-}
-
-double CallPieces::getShare(std::span<const std::unique_ptr<LibraryStep>> chosen) const {
-  for (size_t number = 0; number < widths.size(); ++number) {
-    if (chosen.empty() || chosen.data() != widths[number].data())
-      continue;
-    const Loop &cut = loops.front();
-    double share = double(cut.ends[chosen.size() - 1] - cut.range.lo) / double(cut.range.size());
-    for (size_t i = loops.size() - 1, rest = number; i > 0; --i) {
-      const Loop &loop = loops[i];
-      share *= double(loop.ends[rest % loop.ends.size()] - loop.range.lo) / double(loop.range.size());
-      rest /= loop.ends.size();
-    }
-    return share;
-  }
-  return 1;
+  return {std::span(widths[number]).first(count), share};
 }
 
 int64_t CallPieces::laneBytes(int lane, int lanes) const {
@@ -180,7 +167,7 @@ public:
   }
   absl::Status pack() override { return whole->pack(); }
   absl::Status run() override;
-  double share() const override { return isIdle ? 0 : pieces.getShare(chosen); }
+  double share() const override { return choice.share; }
 
 private:
   std::unique_ptr<StepExecutor> whole;
@@ -188,32 +175,28 @@ private:
   int lanes;
   ThreadPool &pool;
   int64_t laneBytes = 0;
-  std::span<const std::unique_ptr<LibraryStep>> chosen; ///< In the last run.
-  bool isIdle = false;
+  CallPieces::Choice choice; ///< Of the last run.
   std::vector<absl::Status> outcomes;
 };
 
 } // namespace
 
 absl::Status EndingCall::run() {
-  chosen = pieces.choose(isIdle);
-  if (isIdle)
+  choice = pieces.choose();
+  if (choice.share == 0)
     return absl::OkStatus();
-  if (whole->packedBytes() > kCachedWeights && pieces.getShare(chosen) > kMostShare)
-    chosen = {};
-  if (chosen.empty())
+  if (whole->packedBytes() > kCachedWeights && choice.share > kMostShare)
+    choice = {};
+  if (choice.pieces.empty())
     return whole->run();
   auto runLane = [](void *given, int lane) {
     auto *self = static_cast<EndingCall *>(given);
     absl::Status &outcome = self->outcomes[lane] = absl::OkStatus();
-    for (size_t piece = lane; piece < self->chosen.size() && outcome.ok(); piece += self->lanes)
-      outcome = self->chosen[piece]->run();
+    for (size_t piece = lane; piece < self->choice.pieces.size() && outcome.ok(); piece += self->lanes)
+      outcome = self->choice.pieces[piece]->run();
   };
-  int used = static_cast<int>(std::min<size_t>(lanes, chosen.size()));
-  if (used == 1)
-    runLane(this, 0);
-  else
-    pool.run(used, runLane, this);
+  int used = static_cast<int>(std::min<size_t>(lanes, choice.pieces.size()));
+  pool.run(used, runLane, this);
   for (int lane = 0; lane < used; ++lane)
     if (!outcomes[lane].ok())
       return outcomes[lane];

@@ -47,11 +47,13 @@ public:
   /// first part, packs, if that is `packsWeights`. Leaves out all that is not as good as the whole.
   void create(LibraryStep &first, bool packsWeights, int64_t scratchShare);
 
-  /// How much of the iterations these are.
-  double getShare(std::span<const std::unique_ptr<LibraryStep>> chosen) const;
-  /// The pieces that this run needs. None: they are not prepared, or all of the call is needed; with `isIdle` nothing
-  /// is. Allocates nothing.
-  std::span<const std::unique_ptr<LibraryStep>> choose(bool &isIdle) const;
+  /// A run does these pieces, or without any the call as a whole.
+  struct Choice {
+    std::span<const std::unique_ptr<LibraryStep>> pieces;
+    double share = 1; ///< Of the iterations. 0: there is nothing to do.
+  };
+  /// The choice for this run. No pieces: they are not prepared, or all of the call is needed. Allocates nothing.
+  Choice choose() const;
 
   int64_t laneBytes(int lane, int lanes) const;
   absl::Status bind(std::byte *scratch, int lanes);

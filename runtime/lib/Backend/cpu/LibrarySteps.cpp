@@ -256,12 +256,21 @@ std::unique_ptr<LibraryStep> makePart(const RankMemory &context, const StepInfo 
   return makePool(context, std::get<PoolCall>(step.action), loops);
 }
 
-/// The loops of a call on this rank, and whether these may be divided; nothing when the rank has nothing to do.
-std::optional<std::pair<Box, bool>> loopsOf(const RankMemory &context, const StepAction &action) {
-  auto get = [&](const auto &call, std::vector<uint32_t> operands) -> std::optional<std::pair<Box, bool>> {
+/// The loops of a call, and the part of them that a rank does.
+struct CallLoops {
+  const std::vector<LoopInfo> &infos;
+  uint32_t output; ///< The tensor of the result.
+  Box box;
+  bool isDivisible;
+};
+
+/// Nothing when the rank has nothing to do.
+std::optional<CallLoops> loopsOf(const RankMemory &context, const StepAction &action) {
+  auto get = [&](const auto &call, std::vector<uint32_t> operands) -> std::optional<CallLoops> {
     if (context.resultBox(call.loops, call.output).empty())
       return std::nullopt;
-    return std::pair(context.loopBox(call.loops), isDivisible(context, call, std::move(operands)));
+    return CallLoops{call.loops, call.output, context.loopBox(call.loops),
+                     isDivisible(context, call, std::move(operands))};
   };
   if (const auto *call = std::get_if<ConvolutionCall>(&action))
     return get(*call, {call->input, call->weights});
@@ -273,26 +282,12 @@ std::optional<std::pair<Box, bool>> loopsOf(const RankMemory &context, const Ste
   return get(call, {call.input});
 }
 
-/// The loops of a call, and its result.
-std::pair<const std::vector<LoopInfo> &, uint32_t> resultOf(const StepAction &action) {
-  using Result = std::pair<const std::vector<LoopInfo> &, uint32_t>;
-  if (const auto *call = std::get_if<ConvolutionCall>(&action))
-    return Result(call->loops, call->output);
-  if (const auto *call = std::get_if<MatMulCall>(&action))
-    return Result(call->loops, call->output);
-  if (const auto *call = std::get_if<AttentionCall>(&action))
-    return Result(call->loops, call->output);
-  const auto &call = std::get<PoolCall>(action);
-  return Result(call.loops, call.output);
-}
-
 /// Plans the pieces of a call whose loops end, and that may be divided.
-void planPieces(const RankMemory &context, const StepInfo &step, const Box &loops, int threads, ThreadPool *pool,
+void planPieces(const RankMemory &context, const StepInfo &step, const CallLoops &loops, int threads, ThreadPool *pool,
                 CallPlan &plan) {
-  auto [infos, output] = resultOf(step.action);
-  const BufferInfo &buffer = context.plan.bufferOf(output);
+  const BufferInfo &buffer = context.plan.bufferOf(loops.output);
   plan.pieces =
-      CallPieces::plan(context, infos, loops, static_cast<int>(buffer.shape.size()), buffer.format.order,
+      CallPieces::plan(context, loops.infos, loops.box, static_cast<int>(buffer.shape.size()), buffer.format.order,
                        [&](const Box &piece) { return makePart(context, step, piece, /*inPrologue=*/false, pool); });
   if (plan.pieces.empty())
     return;
@@ -318,11 +313,11 @@ bool packsWeights(const RankMemory &context, const StepInfo &step) {
 /// plans of parts.
 absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, const StepInfo &step, bool inPrologue,
                                                    int threads, ThreadPool *pool) {
-  std::optional<std::pair<Box, bool>> loops = loopsOf(context, step.action);
+  std::optional<CallLoops> loops = loopsOf(context, step.action);
   if (!loops)
     return nullptr;
   auto result = std::make_unique<CallPlan>();
-  result->whole.push_back(makePart(context, step, loops->first, inPrologue, pool));
+  result->whole.push_back(makePart(context, step, loops->box, inPrologue, pool));
   if (absl::Status status = result->whole[0]->plan(); !status.ok())
     return status;
   bool ownKernels = hasOwnKernels(step.action);
@@ -332,12 +327,12 @@ absl::StatusOr<std::unique_ptr<CallPlan>> planCall(const RankMemory &context, co
   const auto *product = std::get_if<MatMulCall>(&step.action);
   result->isInPlace =
       product && context.plan.tensors[product->a].buffer == context.plan.tensors[product->output].buffer;
-  if (!result->isInPlace && !inPrologue && loops->second)
-    planPieces(context, step, loops->first, threads, pool, *result);
-  if (!result->isInPlace && (!step.division || !loops->second || ownKernels))
+  if (!result->isInPlace && !inPrologue && loops->isDivisible)
+    planPieces(context, step, *loops, threads, pool, *result);
+  if (!result->isInPlace && (!step.division || !loops->isDivisible || ownKernels))
     return result;
-  std::vector<Box> boxes = result->isInPlace ? divideInPlace(context, *product, loops->first)
-                                             : divide(loops->first, *step.division, threads);
+  std::vector<Box> boxes =
+      result->isInPlace ? divideInPlace(context, *product, loops->box) : divide(loops->box, *step.division, threads);
   int64_t largest = 0, scratch = 0;
   for (const Box &box : boxes) {
     std::unique_ptr<LibraryStep> part = makePart(context, step, box, inPrologue, pool);
