@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 using namespace dovetail;
 using namespace dovetail::runtime;

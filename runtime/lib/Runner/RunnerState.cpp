@@ -12,7 +12,6 @@
 
 #include "RunnerState.h"
 
-#include "../Program/PackedWeights.h"
 #include "PortChecks.h"
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +20,6 @@
 #include <cstring>
 #include <new>
 #include <system_error>
-#include <tuple>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -324,11 +322,13 @@ void ProgramRunner::State::fail(const absl::Status &status) {
     failure = status;
 }
 
-void ProgramRunner::State::giveUp() {
+absl::Status ProgramRunner::State::giveUp() {
+  absl::Status status = absl::AbortedError("interrupted");
   // Communicators say why steps do nothing from now on.
   for (int rank : own)
-    (void)ranks[rank].communicator->abort(absl::AbortedError("interrupted"));
+    (void)ranks[rank].communicator->abort(status);
   isGivenUp = true;
+  return status;
 }
 
 absl::Status ProgramRunner::State::waitForAll() {
@@ -337,20 +337,23 @@ absl::Status ProgramRunner::State::waitForAll() {
   bool over = spinUntil(isDone, /*more=*/1);
   Waiter::Clock::time_point nextWatch = Waiter::Clock::now() + options.timeout / 8;
   while (!over) {
-    over = done.sleep(isDone, std::min(nextWatch, Waiter::Clock::now() + interruptPeriod));
+    over =
+        done.sleep(isDone, isInterruptible() ? std::min(nextWatch, Waiter::Clock::now() + interruptPeriod) : nextWatch);
     if (over)
       break;
-    if (isInterrupted())
-      giveUp();
-    if (Waiter::Clock::now() < nextWatch && !isGivenUp)
-      continue;
-    nextWatch = Waiter::Clock::now() + options.timeout / 8;
-    if (absl::Status status = isGivenUp ? absl::AbortedError("interrupted") : watch(); !status.ok()) {
-      // Ranks that wait for others return at once, from a device a little later; the one at fault may never.
-      done.sleep(isDone, Waiter::Clock::now() + std::chrono::milliseconds(group->isWhole() ? 200 : 5000));
-      fail(status);
-      break;
+    absl::Status status;
+    if (isInterrupted()) {
+      status = giveUp();
+    } else if (Waiter::Clock::now() >= nextWatch) {
+      nextWatch = Waiter::Clock::now() + options.timeout / 8;
+      status = watch();
     }
+    if (status.ok())
+      continue;
+    // Ranks that wait for others return at once, from a device a little later; the one at fault may never.
+    done.sleep(isDone, Waiter::Clock::now() + std::chrono::milliseconds(group->isWhole() ? 200 : 5000));
+    fail(status);
+    break;
   }
   absl::Status result = getFailure();
   if (result.ok())

@@ -94,7 +94,7 @@ struct ProgramRunner::State {
   /// The error that ended the run, also if it has just come to light that a rank hangs.
   absl::Status watch() { return group->watch(); }
   /// Has the ranks of this process stop before their next step.
-  void giveUp();
+  absl::Status giveUp();
   /// Lets all ranks begin.
   void begin(unsigned tasks);
   /// Gives all ranks the tasks and waits for them.
