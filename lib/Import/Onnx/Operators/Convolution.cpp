@@ -88,9 +88,7 @@ static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm:
   for (unsigned dim = 0; dim < rank; ++dim)
     if (outputPadding[dim] < 0 || outputPadding[dim] >= std::max(window->strides[dim], window->dilations[dim]))
       return node.invalid("'output_padding' must be less than the stride or the dilation");
-  llvm::StringRef mode = node.getString("auto_pad", "NOTSET");
-  bool isSame = mode == "SAME_UPPER" || mode == "SAME_LOWER";
-  if (!isSame && failed(applyAutoPad(node, *window, node.getInput(0))))
+  if (!window->isSame() && failed(applyAutoPad(node, *window, node.getInput(0))))
     return llvm::failure();
   mlir::Value input = node.getInput(0);
   if (failed(node.inferBounds(input)))
@@ -102,7 +100,7 @@ static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm:
   if (!boundedDims.empty() && !outputShape.empty())
     return node.unsupported(node.describeBounded("operand 0", input, "'output_shape' is the same in all runs").reason,
                             "export the model with 'pads' and 'output_padding'");
-  if (isSame || !outputShape.empty()) {
+  if (window->isSame() || !outputShape.empty()) {
     for (unsigned dim = 0; dim < rank; ++dim) {
       int64_t extent = node.getShape(node.getInput(0))[dim + 2];
       if (extent > kMaxWindowNumber)
@@ -111,7 +109,7 @@ static OperatorImport convTranspose("ConvTranspose", [](OnnxNode &node) -> llvm:
       int64_t result = outputShape.empty() ? extent * window->strides[dim] : outputShape[dim];
       if (result < 0 || result > std::numeric_limits<int32_t>::max())
         return node.invalid("'output_shape' is out of range");
-      padTo(*window, dim, unpadded, result, mode == "SAME_UPPER");
+      padTo(*window, dim, unpadded, result, window->autoPad == Windows::AutoPad::SameUpper);
     }
   }
   mlir::Value result = node.create<ConvTransposeOp>(

@@ -56,15 +56,14 @@ static llvm::LogicalResult importPool(OnnxNode &node, PoolKind kind, int64_t p =
                                                         "indices of maxima are counted with it"));
   if (kind == PoolKind::Max && node.isResultUsed(1) &&
       failed(node.setResult(1, node.create<MaxPoolIndicesOp>(input, window->kernel, window->strides, window->dilations,
-                                                             window->padsLow, window->padsHigh,
-                                                             node.getInt("ceil_mode", 0) != 0,
+                                                             window->padsLow, window->padsHigh, window->isCeil,
                                                              node.getInt("storage_order", 0) != 0))))
     return llvm::failure();
   if (window->varies(node, input, /*countsElements=*/kind == PoolKind::AverageExcludePad))
     return importVaryingPool(node, *window, kind, p);
   mlir::Value filled = window->fillTails(node, input, kind == PoolKind::Max ? ReduceKind::Max : ReduceKind::Sum);
   mlir::Value result = node.create<PoolOp>(filled, kind, window->kernel, window->strides, window->dilations,
-                                           window->padsLow, window->padsHigh, node.getInt("ceil_mode", 0) != 0, p);
+                                           window->padsLow, window->padsHigh, window->isCeil, p);
   return node.setResult(window->boundResult(node, input, result));
 }
 
