@@ -16,21 +16,14 @@
 #include "RankMemory.h"
 
 #include "dovetail/Artifact/Writer.h"
-#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Driver/Pipeline.h"
-#include "dovetail/Sharding/Passes.h"
 #include "dovetail/runtime/Session.h"
 #include "dovetail/tools/Support.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace dovetail;
 using llvm::ArrayRef;
 using llvm::FailureOr;
-using llvm::SmallVector;
-using llvm::StringRef;
 using llvm::Twine;
 
 /// Programs that are made to find one that fits; of many ranks, which take longer, fewer.

@@ -14,21 +14,14 @@
 
 #include "Expected.h"
 
-#include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Driver/Pipeline.h"
-#include "dovetail/Sharding/Passes.h"
 #include "dovetail/tools/Support.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace dovetail;
-using llvm::ArrayRef;
 using llvm::FailureOr;
 using llvm::SmallVector;
-using llvm::StringRef;
-using llvm::Twine;
 
 /// Meshes of three axes are tried for so many ranks at most.
 static constexpr int64_t kMaxRanksOfThreeAxes = 32;

@@ -16,6 +16,9 @@
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Dialect/Dovetail/Ops/ResampleWindows.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace dovetail;
 using namespace dovetail::importer;
 

@@ -13,8 +13,19 @@
 #include "PlanValidator.h"
 #include "Validator.h"
 
+#include "dovetail/Calls/AttentionForm.h"
+
+#include "absl/strings/str_join.h"
+
+#include <array>
+#include <limits>
+
 using namespace dovetail;
 using namespace dovetail::runtime;
+
+static std::string shapeStr(const std::vector<int64_t> &shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
 
 /// Behind all dimensions.
 static constexpr size_t noWindow = std::numeric_limits<size_t>::max();

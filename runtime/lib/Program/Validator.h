@@ -15,23 +15,15 @@
 
 #include "StepParts.h"
 
-#include "dovetail/Calls/AttentionForm.h"
 #include "dovetail/Layout/Exchange.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <map>
 #include <optional>
 
 namespace dovetail::runtime {
-
-inline std::string shapeStr(const std::vector<int64_t> &shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
 
 class Validator {
 public:

@@ -15,11 +15,8 @@
 #include "dovetail/Calls/Gathered.h"
 #include "dovetail/Calls/Scattered.h"
 
-#include "absl/strings/str_cat.h"
-
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 using namespace dovetail;
 using namespace dovetail::runtime;

@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
 #include <cstring>
 #include <tuple>
 
