@@ -15,7 +15,7 @@ target_include_directories(DovetailHeaders INTERFACE
 
 # What the runtime and plug-ins that it opens have to agree about, as a digest: "dovetail/runtime/PluginBuild.h".
 file(GLOB dovetail_plugin_headers CONFIGURE_DEPENDS
-  "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/Layout/*.h" "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/runtime/*.h")
+  "${PROJECT_SOURCE_DIR}/runtime/include/dovetail/*/*.h")
 set(dovetail_plugin_build "${PROJECT_BINARY_DIR}/include/dovetail/runtime/PluginBuild.h")
 string(JOIN " " dovetail_toolchain "${PROJECT_VERSION}" "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}"
   "${CMAKE_SYSTEM_PROCESSOR}" "${CMAKE_BUILD_TYPE}" "${DOVETAIL_SANITIZE}" "${absl_VERSION}")
