@@ -16,13 +16,12 @@ from test_varying_images import _Graph, _unet
 BIG = ("convolution", "pool", "matmul", "attention")
 
 
-def _shares(dovetail, tmp_path, model, bounds, shape, flags=(), threads=1):
+def _shares(program, tmp_path, shape, threads=1):
     """(kind, share) of each step of a run with an input of this shape."""
-    program = dovetail.compile(model, bounds=bounds, options=list(flags))
     program.save(tmp_path / "m.dvt")
     np.save(tmp_path / "x.npy", np.random.default_rng(3).standard_normal(shape).astype(np.float32))
     run = [tool("dovetail-run"), "run", tmp_path / "m.dvt", "--input", f"x={tmp_path}/x.npy"]
-    code, _, messages = call([*run, "--threads", str(threads), "--trace", tmp_path / "t.json"])
+    code, _, messages = call([*run, "--threads", threads, "--trace", tmp_path / "t.json"])
     assert code == 0, messages
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     return [(e["args"]["kind"], e["args"].get("share", 1)) for e in events if e["ph"] == "X"]
@@ -32,9 +31,9 @@ def _shares(dovetail, tmp_path, model, bounds, shape, flags=(), threads=1):
 @pytest.mark.parametrize("kind", ["size", "scale", "transposed"])
 def test_unet(dovetail, tmp_path, kind, threads):
     """All library calls of a U-Net do what a smaller image needs, rounded up to eighths and quarters of the bounds."""
-    model = _unet(kind, np.random.default_rng(5))
+    program = dovetail.compile(_unet(kind, np.random.default_rng(5)), bounds={"h": 64, "w": 64})
     for shape, most in [((64, 64), 1), ((32, 64), 0.63), ((64, 16), 0.5), ((32, 32), 0.5), ((16, 16), 0.2)]:
-        shares = _shares(dovetail, tmp_path, model, {"h": 64, "w": 64}, (1, 2, *shape), threads=threads)
+        shares = _shares(program, tmp_path, (1, 2, *shape), threads)
         calls = [share for name, share in shares if name in BIG]
         assert len(calls) >= 8, shares
         if most == 1:
@@ -50,9 +49,9 @@ def test_tokens(dovetail, tmp_path):
     for _ in range(3):
         value = g.add("Relu", g.add("MatMul", value, g.weights(32, 32)))
         value = g.add("LayerNormalization", value, g.constant(np.ones(32, np.float32)), axis=-1)
-    model = g.model({"x": [1, "n", 32]}, [(value, 3)])
+    program = dovetail.compile(g.model({"x": [1, "n", 32]}, [(value, 3)]), bounds={"n": 256})
     for n in (256, 200, 64, 1, 0):
-        shares = _shares(dovetail, tmp_path, model, {"n": 256}, (1, n, 32))
+        shares = _shares(program, tmp_path, (1, n, 32))
         expected = -(-n // 32) / 8
         calls = [share for name, share in shares if name == "matmul"]
         assert calls == [expected] * 3, (n, shares)
@@ -73,6 +72,6 @@ def test_attention(dovetail, tmp_path):
         x = np.random.default_rng(n).standard_normal((1, n, 32)).astype(np.float32)
         found = differences(program.run({"x": x}), {"y0": session.run(None, {"x": x})[0]}, 1e-5, 1e-5)
         assert found is None, f"{n}: {found}"
-        shares = _shares(dovetail, tmp_path, model, {"n": 128}, (1, n, 32))
+        shares = _shares(program, tmp_path, (1, n, 32))
         calls = [share for name, share in shares if name == "matmul"]
         assert calls == [-(-n // 16) / 8] * 6, (n, shares)

@@ -5,22 +5,20 @@ Blocks of commands are run in one folder. A block ```mlir [FOLDER/]PHASE is an e
 lines of the dump, in this order. `...` is any text of a line or, by itself, any lines.
 """
 
-import os
 import re
-import subprocess
 
 import pytest
 from harness.backend import ROOT, tool
+from test_documents import _blocks, _run
 
 pytestmark = pytest.mark.skipif(tool("dovetail") is None, reason="the compiler is not built")
 
 PAGE = ROOT / "docs/walkthrough.md"
-BLOCK = re.compile(r"^```(\S*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def read_blocks(language):
     """(label, text) of each block of the page in `language`."""
-    return [(label, text) for found, label, text in BLOCK.findall(PAGE.read_text()) if found == language]
+    return [(label, text) for found, label, text in _blocks(PAGE) if found == language]
 
 
 def find_missing(excerpt, dump):
@@ -38,12 +36,9 @@ def find_missing(excerpt, dump):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("walkthrough")
-    environment = dict(os.environ, PATH=f"{tool('dovetail').parent}:{os.environ['PATH']}")
     for label, text in read_blocks("sh"):
         assert label == "run"
-        command = ["bash", "-eo", "pipefail", "-c", text]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
+        _run("sh", text, folder)
     return folder
 
 
