@@ -396,13 +396,13 @@ def report_models(options):
         processor, wall = times["total", ""]
         passes = {key: seconds for key, (seconds, _) in times.items() if key[1]}
         slowest = max(passes, key=passes.get)
-        phases = [f"{times[phase, ''][0]:.2f}" for phase in ("import", "simplify", "propagate", "partition", "lower")]
+        phases = [f"{times[phase, ''][0]:.2f}" for phase in ("import", "simplify", "legalize", "propagate", "partition", "lower")]
         phases += [f"{times[phase, ''][0]:.2f}" for phase in ("codegen", "emit")]
         row = [name, f"{processor:.2f}", f"{wall:.2f}", *phases, f"{slowest[1]} {passes[slowest]:.2f}"]
         rows.append((processor, row))
     progress.clear()
     rows.sort(key=lambda row: -row[0])
-    head = ["model", "processor s", "wall s", "import", "simplify", "propagate", "partition", "lower"]
+    head = ["model", "processor s", "wall s", "import", "simplify", "legalize", "propagate", "partition", "lower"]
     print(table([*head, "codegen", "emit", "slowest pass"], [row for _, row in rows[: options.count]]))
     return True
 

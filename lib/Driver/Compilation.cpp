@@ -186,7 +186,7 @@ LogicalResult Compilation::settleOptions(Instant &begin) {
   if (options.advises && !isDecided && (options.objective == Objective::Time || !options.sizes.empty())) {
     given.mesh = options.mesh;
     given.autoRanks.reset();
-    simplified = std::make_unique<Compilation>(fork(std::move(given)));
+    unsplit = std::make_unique<Compilation>(fork(std::move(given)));
   }
   if (options.comparesShares && !isDecided && options.objective == Objective::Time && !options.cluster->isUniform()) {
     Instant own;
@@ -337,11 +337,11 @@ LogicalResult Compilation::runPhase(Phase phase) {
                                                        " failed without a message; this is a defect of the compiler");
     return failure();
   }
-  if (phase == Phase::Propagate && simplified)
+  if (phase == Phase::Propagate && unsplit)
     expectedSeconds = getExpected(*module).seconds;
   if (failed(finishPhase(phase, begin, std::move(passTimes))))
     return failure();
-  if (phase == Phase::Lower && simplified) {
+  if (phase == Phase::Lower && unsplit) {
     adviseSizes();
     if (options.objective == Objective::Time)
       adviseMesh();
@@ -355,13 +355,13 @@ void Compilation::adviseSizes() {
   Progress::show("other sizes");
   Progress::Parts parts;
   Instant begin;
-  for (const std::string &text : findNearSizes(*simplified, *this, unalignedSizes))
+  for (const std::string &text : findNearSizes(*unsplit, *this, unalignedSizes))
     diagnostics.warning(text);
   times.push_back(begin.getTimeAside(Phase::Lower, "sizes"));
 }
 
 void Compilation::adviseMesh() {
-  std::unique_ptr<Compilation> before = std::move(simplified);
+  std::unique_ptr<Compilation> before = std::move(unsplit);
   Progress::show("fewer ranks");
   Progress::Parts parts;
   Instant begin;

@@ -50,8 +50,8 @@ std::string LesserMesh::describe(const layout::Mesh &own) const {
 }
 
 /// Of each rank, what all work takes its device; empty if that is not known, or `maySplit` says that there is no time.
-static std::vector<double> findWork(Compilation &simplified, llvm::function_ref<bool()> maySplit) {
-  const CompileOptions &options = simplified.getOptions();
+static std::vector<double> findWork(Compilation &unsplit, llvm::function_ref<bool()> maySplit) {
+  const CompileOptions &options = unsplit.getOptions();
   std::vector<std::pair<Device, double>> known;
   std::vector<double> work;
   for (int rank = 0, e = options.mesh.numRanks(); rank < e; ++rank) {
@@ -62,7 +62,7 @@ static std::vector<double> findWork(Compilation &simplified, llvm::function_ref<
         return {};
       CompileOptions single = makeAlone(options);
       single.cluster = std::make_shared<const Cluster>("", std::vector<Device>{device}, options.cluster->getLinks());
-      std::optional<Expected> expected = tryOptions(simplified, std::move(single));
+      std::optional<Expected> expected = tryOptions(unsplit, std::move(single));
       if (!expected || expected->seconds <= 0)
         return {};
       same = known.insert(known.end(), {device, expected->seconds});
@@ -96,13 +96,13 @@ static std::vector<std::vector<int>> getFasterRanks(llvm::ArrayRef<double> work)
 }
 
 /// `tryProgram` of a copy with options.
-static std::optional<PredictedRun> simulate(Compilation &simplified, CompileOptions options) {
+static std::optional<PredictedRun> simulate(Compilation &unsplit, CompileOptions options) {
   llvm::raw_null_ostream nowhere;
   Diagnostics quiet(nowhere);
   options = makeAside(std::move(options));
   options.mustFit = false;
   std::shared_ptr<const Cluster> cluster = options.cluster;
-  Compilation copy = simplified.fork(std::move(options), quiet);
+  Compilation copy = unsplit.fork(std::move(options), quiet);
   // Settled by then.
   bool isLimited = !copy.getOptions().memory.empty();
   return tryProgram(copy, *cluster, isLimited);
@@ -129,14 +129,14 @@ static std::vector<double> correct(const PredictedRun &run, llvm::ArrayRef<doubl
   return result;
 }
 
-void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chosen) {
+void dovetail::divideAmongUnequal(Compilation &unsplit, CompileOptions &chosen) {
   CompileOptions options = chosen;
   options.comparesShares = options.comparesDepartures = false;
   options.memory.clear();
   if (options.mesh.numAxes() != 1)
     return;
   // The program must not depend on how fast this machine is.
-  std::vector<double> work = findWork(simplified, [] { return true; });
+  std::vector<double> work = findWork(unsplit, [] { return true; });
   if (work.empty())
     return;
   std::vector<std::vector<int>> faster = getFasterRanks(work);
@@ -153,24 +153,24 @@ void dovetail::divideAmongUnequal(Compilation &simplified, CompileOptions &chose
     chosen.slowness = options.slowness;
     chosen.follow = options.follow;
   };
-  std::optional<PredictedRun> run = simulate(simplified, options);
+  std::optional<PredictedRun> run = simulate(unsplit, options);
   if (!run)
     return;
   take(*run);
   // Ranks that are busy for longer than others have too much.
   options.slowness = correct(*run, work);
   if (*llvm::max_element(options.slowness) > kMuchSlower * *llvm::min_element(options.slowness))
-    if ((run = simulate(simplified, options)))
+    if ((run = simulate(unsplit, options)))
       take(*run);
   options.slowness = chosen.slowness;
-  std::optional<Expected> all = tryOptions(simplified, options);
+  std::optional<Expected> all = tryOptions(unsplit, options);
   if (!all)
     return;
   // Programs that are expected to take as long are the same one.
   auto tryWorth = [&](double most) {
-    std::optional<Expected> some = tryOptions(simplified, options);
+    std::optional<Expected> some = tryOptions(unsplit, options);
     if (some && some->seconds != all->seconds && some->seconds <= most * all->seconds)
-      if ((run = simulate(simplified, options)))
+      if ((run = simulate(unsplit, options)))
         take(*run);
   };
   if (!options.shards.empty() && options.follow < 1) {
@@ -197,8 +197,8 @@ namespace {
 /// Looks for it.
 class LesserMeshFinder {
 public:
-  LesserMeshFinder(Compilation &simplified, double expectedSeconds)
-      : simplified(simplified), options(simplified.getOptions()), expectedSeconds(expectedSeconds) {}
+  LesserMeshFinder(Compilation &unsplit, double expectedSeconds)
+      : unsplit(unsplit), options(unsplit.getOptions()), expectedSeconds(expectedSeconds) {}
 
   std::optional<LesserMesh> find(Compilation &lowered, llvm::function_ref<bool()> maySplit,
                                  llvm::function_ref<bool()> mayMake);
@@ -212,7 +212,7 @@ private:
   void add(size_t axis, int size, std::vector<int> ranks);
   void addCandidates();
 
-  Compilation &simplified;
+  Compilation &unsplit;
   CompileOptions options;
   double expectedSeconds;
   /// By rank.
@@ -264,7 +264,7 @@ void LesserMeshFinder::addCandidates() {
 
 std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::function_ref<bool()> maySplit,
                                                  llvm::function_ref<bool()> mayMake) {
-  work = findWork(simplified, maySplit);
+  work = findWork(unsplit, maySplit);
   if (work.empty())
     return std::nullopt;
   addCandidates();
@@ -281,11 +281,11 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::fun
     std::optional<Expected> expected;
     std::unique_ptr<Compilation> copy;
     if (goesOn) {
-      copy = std::make_unique<Compilation>(simplified.fork(makeAside(candidate.options), quiet));
+      copy = std::make_unique<Compilation>(unsplit.fork(makeAside(candidate.options), quiet));
       if (succeeded(copy->runTo(Phase::Propagate)))
         expected = getExpected(copy->getModule());
     } else {
-      expected = tryOptions(simplified, candidate.options);
+      expected = tryOptions(unsplit, candidate.options);
     }
     if (!expected || expected->seconds >= least)
       continue;
@@ -296,8 +296,8 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::fun
   if (!best || !mayMake())
     return std::nullopt;
   // Estimates of the planner are not predictions for programs.
-  std::optional<PredictedRun> lesser = split ? tryProgram(*split, *best->options.cluster, /*estimatesMemory=*/false)
-                                             : simulate(simplified, best->options);
+  std::optional<PredictedRun> lesser =
+      split ? tryProgram(*split, *best->options.cluster, /*estimatesMemory=*/false) : simulate(unsplit, best->options);
   FailureOr<PredictedRun> own = predictRun(lowered, *options.cluster, /*threads=*/1, quiet, /*estimatesMemory=*/false);
   if (!lesser || failed(own))
     return std::nullopt;
@@ -310,8 +310,8 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::fun
   return LesserMesh{best->options.mesh, best->ranks, seconds, ownSeconds};
 }
 
-std::optional<LesserMesh> dovetail::findLesserMesh(Compilation &simplified, Compilation &lowered,
-                                                   double expectedSeconds, llvm::function_ref<bool()> maySplit,
+std::optional<LesserMesh> dovetail::findLesserMesh(Compilation &unsplit, Compilation &lowered, double expectedSeconds,
+                                                   llvm::function_ref<bool()> maySplit,
                                                    llvm::function_ref<bool()> mayMake) {
-  return LesserMeshFinder(simplified, expectedSeconds).find(lowered, maySplit, mayMake);
+  return LesserMeshFinder(unsplit, expectedSeconds).find(lowered, maySplit, mayMake);
 }

@@ -19,9 +19,9 @@ namespace dovetail {
 
 /// Where devices differ, sets `mostShares` and `slowness` of `options` so that the program is predicted to be faster.
 /// Kinds of ranks that are busy for longer than others get less, slow ones perhaps nothing. Programs are made and
-/// simulated for that, as errors of estimates grow with how slow a device is. `simplified` is at the end of the phase
+/// simulated for that, as errors of estimates grow with how slow a device is. `unsplit` is at the end of the phase
 /// simplify and stays there.
-void divideAmongUnequal(Compilation &simplified, CompileOptions &options);
+void divideAmongUnequal(Compilation &unsplit, CompileOptions &options);
 
 /// A mesh with fewer ranks.
 struct LesserMesh {
@@ -36,13 +36,13 @@ struct LesserMesh {
 };
 
 /// The one of fewer ranks that the planner expects to be fastest. Nothing if it is not also predicted to be faster, by
-/// enough to be worth saying. `simplified` is at the end of the phase simplify and stays there; its options are the
+/// enough to be worth saying. `unsplit` is at the end of the phase legalize and stays there; its options are the
 /// user's. `lowered` is at the end of the phase lower. `expectedSeconds`: the planner's estimate for that.
 ///
 /// Most are left out before anything is tried: where all work on fewer ranks takes longer, as even as it may be
 /// divided. `maySplit` and `mayMake`: whether there is time to split another program, and to make one of what is split.
 /// Nothing if there is not.
-std::optional<LesserMesh> findLesserMesh(Compilation &simplified, Compilation &lowered, double expectedSeconds,
+std::optional<LesserMesh> findLesserMesh(Compilation &unsplit, Compilation &lowered, double expectedSeconds,
                                          llvm::function_ref<bool()> maySplit, llvm::function_ref<bool()> mayMake);
 
 } // namespace dovetail

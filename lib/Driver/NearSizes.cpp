@@ -33,7 +33,7 @@ static std::vector<int64_t> getSizes(ArrayRef<int64_t> cuts) {
   return sizes;
 }
 
-std::vector<std::string> dovetail::findNearSizes(Compilation &simplified, Compilation &lowered,
+std::vector<std::string> dovetail::findNearSizes(Compilation &unsplit, Compilation &lowered,
                                                  ArrayRef<DictionaryAttr> unalignedSizes) {
   const CompileOptions &options = lowered.getOptions();
   std::vector<std::string> found;
@@ -54,12 +54,12 @@ std::vector<std::string> dovetail::findNearSizes(Compilation &simplified, Compil
     for (auto cuts : unaligned.getAs<ArrayAttr>("alternatives").getAsRange<DenseI64ArrayAttr>()) {
       if (tries++ == kMaxTries)
         break;
-      CompileOptions others = makeAside(simplified.getOptions());
+      CompileOptions others = makeAside(unsplit.getOptions());
       SizesRequest &other = others.sizes[number];
       other.sizes = getSizes(cuts);
       std::string list = llvm::join(llvm::map_range(other.sizes, [](int64_t n) { return std::to_string(n); }), ",");
       std::string text = llvm::formatv("--sizes {0}:{1}={2}", other.tensor, other.dim, list).str();
-      Compilation copy = simplified.fork(std::move(others), quiet);
+      Compilation copy = unsplit.fork(std::move(others), quiet);
       std::optional<PredictedRun> run = tryProgram(copy, *options.cluster, /*estimatesMemory=*/false);
       if (!run || run->getReceivedBytes() >= (best ? *best : *own).getReceivedBytes())
         continue;

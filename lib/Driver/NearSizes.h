@@ -18,8 +18,8 @@
 namespace dovetail {
 
 /// For sizes that are asked for and cut between steps, as `kDeparturesAttrName` says: a text where ranks receive less
-/// with others near them. `simplified` is `lowered` at the end of the phase simplify and stays there.
-std::vector<std::string> findNearSizes(Compilation &simplified, Compilation &lowered,
+/// with others near them. `unsplit` is `lowered` at the end of the phase legalize and stays there.
+std::vector<std::string> findNearSizes(Compilation &unsplit, Compilation &lowered,
                                        llvm::ArrayRef<mlir::DictionaryAttr> unalignedSizes);
 
 } // namespace dovetail

@@ -28,8 +28,8 @@
 using namespace mlir;
 using namespace dovetail;
 
-static constexpr Phase kPhases[] = {Phase::Import, Phase::Simplify, Phase::Propagate, Phase::Partition,
-                                    Phase::Lower,  Phase::CodeGen,  Phase::Emit};
+static constexpr Phase kPhases[] = {Phase::Import,    Phase::Simplify, Phase::Legalize, Phase::Propagate,
+                                    Phase::Partition, Phase::Lower,    Phase::CodeGen,  Phase::Emit};
 
 ArrayRef<Phase> dovetail::getPhases() { return kPhases; }
 
@@ -39,6 +39,8 @@ StringRef dovetail::getPhaseName(Phase phase) {
     return "import";
   case Phase::Simplify:
     return "simplify";
+  case Phase::Legalize:
+    return "legalize";
   case Phase::Propagate:
     return "propagate";
   case Phase::Partition:
@@ -62,7 +64,8 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
   switch (phase) {
   case Phase::Import:
   case Phase::Simplify:
-    // What can fail in simplification is that a constant index is out of range.
+  case Phase::Legalize:
+    // What can fail here is that a constant index is out of range.
     return ExitCode::InvalidModel;
   case Phase::Propagate:
     // What can fail here is what the user asked for.
@@ -83,8 +86,8 @@ bool dovetail::hasWinograd(const CompileOptions &options) {
          options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
 }
 
-static SimplifyTarget getSimplifyTarget(const CompileOptions &options, MLIRContext *context,
-                                        ArrayRef<std::string> libraries, ArrayRef<std::string> features) {
+static GraphTarget getGraphTarget(const CompileOptions &options, MLIRContext *context, ArrayRef<std::string> libraries,
+                                  ArrayRef<std::string> features) {
   FailureOr<Libraries> callable = Libraries::create(UnknownLoc::get(context), libraries, features);
   return {options.libraries && options.target->hasAttention(), succeeded(callable) && callable->hasIntegerProducts(),
           succeeded(callable) && callable->hasPlainProducts(), succeeded(callable) && callable->hasTransforms(),
@@ -123,7 +126,11 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     break;
   case Phase::Simplify:
     buildSimplifyPipeline(passes.nest<func::FuncOp>(),
-                          getSimplifyTarget(options, passes.getContext(), libraries, features));
+                          getGraphTarget(options, passes.getContext(), libraries, features));
+    break;
+  case Phase::Legalize:
+    buildLegalizePipeline(passes.nest<func::FuncOp>(),
+                          getGraphTarget(options, passes.getContext(), libraries, features));
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:

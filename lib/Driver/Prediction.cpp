@@ -113,7 +113,7 @@ FailureOr<Prediction> dovetail::predict(const ModelSource &model, CompileOptions
   std::unique_ptr<MLIRContext> context = createContext();
   Compilation compilation(*context, options, diagnostics);
   compilation.lastPhase = Phase::Lower;
-  if (failed(compilation.import(model)) || failed(compilation.runTo(Phase::Simplify)))
+  if (failed(compilation.import(model)) || failed(compilation.runTo(Phase::Legalize)))
     return failure();
   std::optional<PredictedRun> alone;
   if (options.mesh.numRanks() > 1) {

@@ -46,7 +46,7 @@ static std::string makeLine(StringRef head, const std::string &text) {
 }
 
 void Summary::look(Compilation &compilation, Phase phase) {
-  if (phase == Phase::Simplify) {
+  if (phase == Phase::Legalize) {
     const CompileOptions &options = compilation.getOptions();
     if (options.autoRanks || options.mesh.numRanks() > 1)
       single = std::make_unique<Compilation>(compilation.fork(makeAlone(options), quiet));

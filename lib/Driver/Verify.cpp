@@ -133,7 +133,7 @@ FailureOr<std::vector<Comparison>> dovetail::verify(const ModelSource &model, co
   {
     Progress::show("read the model");
     Progress::Parts parts;
-    if (failed(partitioned.import(model)) || failed(partitioned.runTo(Phase::Simplify)))
+    if (failed(partitioned.import(model)) || failed(partitioned.runTo(Phase::Legalize)))
       return failure();
   }
   func::FuncOp main = getMain(partitioned.getModule());

@@ -206,7 +206,7 @@ namespace {
 /// of dimensions if there is a permutation.
 struct ScaledFactor {
   Factor factor;
-  Value scale;
+  Value scale; ///< Null if it is 1.
   SmallVector<int64_t> permutation;
 
   /// Puts the integers into the order that the product reads them in.
@@ -229,22 +229,26 @@ static std::optional<ScaledFactor> findScaledFactor(Value value, int64_t channel
       channel = scaled.permutation[channel];
   }
   auto mul = value.getDefiningOp<MulOp>();
-  auto cast = mul ? mul.getLhs().getDefiningOp<CastOp>() : CastOp();
-  if (!cast || cast.getType() != value.getType() || !cast.getOperand().getType().getElementType().isInteger(32) ||
-      !isConstantOnly(mul.getRhs()))
+  auto cast = (mul ? mul.getLhs() : value).getDefiningOp<CastOp>();
+  if (!cast || cast.getType() != value.getType() || (mul && !isConstantOnly(mul.getRhs())))
     return std::nullopt;
-  std::optional<Factor> factor = findFactor(cast.getOperand());
+  // Without a zero point, one cast extends them.
+  std::optional<Factor> factor;
+  if (cast.getOperand().getType().getElementType().isInteger(8))
+    factor = Factor{cast.getOperand(), /*zero=*/{}};
+  else
+    factor = findFactor(cast.getOperand());
   if (!factor)
     return std::nullopt;
   scaled.factor = *factor;
-  scaled.scale = mul.getRhs();
+  scaled.scale = mul ? mul.getRhs() : Value();
   // Further away, differences are no numbers of 9 bits, and f32 does not have all sums of them.
   if (factor->zero && (!isConstantOnly(factor->zero) || !hasZeroElements(*factor) ||
                        (!scaled.permutation.empty() && typeOf(factor->zero).getNumElements() != 1)))
     return std::nullopt;
-  RankedTensorType type = typeOf(scaled.scale);
-  if (type.getNumElements() == 1)
+  if (!scaled.scale || typeOf(scaled.scale).getNumElements() == 1)
     return scaled;
+  RankedTensorType type = typeOf(scaled.scale);
   if (channel < 0 || type.getRank() != typeOf(value).getRank())
     return std::nullopt;
   for (auto [dim, extent] : llvm::enumerate(type.getShape()))
@@ -267,7 +271,9 @@ static int64_t countTerms(ConvOp op) { return ShapedType::getNumElements(shapeOf
 /// Whether products of constant scales, one of which is one number, are as precise as what they scale one by one: all
 /// are numbers, of a size that neither they nor dequantised integers leave the range of normal ones.
 static bool areMultiplied(Value x, Value w) {
-  auto getNumbers = [](Value scale) {
+  auto getNumbers = [](Value scale) -> std::optional<SmallVector<double>> {
+    if (!scale)
+      return SmallVector<double>{1};
     while (auto reshape = scale.getDefiningOp<ReshapeOp>())
       scale = reshape.getOperand();
     return getFloats(scale);
@@ -313,9 +319,14 @@ template <typename OpT> static LogicalResult formScaledProduct(OpT op, PatternRe
     }
     return reshapeTo(rewriter, loc, scale, shape);
   };
-  Value scale = MulOp::create(rewriter, loc, reshape(x->scale), reshape(w->scale));
-  Value wide = CastOp::create(rewriter, loc, sums, rewriter.getF32Type());
-  rewriter.replaceOpWithNewOp<MulOp>(op, wide, scale);
+  Value scale;
+  for (Value each : {x->scale, w->scale})
+    if (each)
+      scale = scale ? MulOp::create(rewriter, loc, scale, reshape(each)).getResult() : reshape(each);
+  Value result = CastOp::create(rewriter, loc, sums, rewriter.getF32Type());
+  if (scale)
+    result = MulOp::create(rewriter, loc, result, scale);
+  rewriter.replaceOp(op, result);
   return success();
 }
 

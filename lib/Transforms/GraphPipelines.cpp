@@ -1,4 +1,4 @@
-//===- SimplifyPipeline.cpp - The order of simplification -*- C++ -*-===//
+//===- GraphPipelines.cpp - The order of the passes over unsplit graphs -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Says in which order the passes of simplify run.
+// Says in which order the passes of simplify and legalize run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,11 @@
 using namespace mlir;
 using namespace dovetail;
 
-void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTarget &target) {
+void dovetail::buildSimplifyPipeline(OpPassManager &functions, const GraphTarget &target) {
   // Patterns compare values, so that what is written twice must be one value, and constants must be computed.
   functions.addPass(createCSEPass());
+  // Weights that are stored as integers are told from others until constants are computed, and transposes and slices
+  // come between products and their factors.
   if (target.hasIntegerProducts)
     functions.addPass(createFormIntegerProducts());
   else if (target.hasPlainProducts)
@@ -39,12 +41,15 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   functions.addPass(createHoistSlices());
   functions.addPass(createSinkPads());
   functions.addPass(createSimplifyShapes());
+  functions.addPass(createFoldPads());
+}
+
+void dovetail::buildLegalizePipeline(OpPassManager &functions, const GraphTarget &target) {
   if (target.hasTransforms)
     functions.addPass(createExpandTransforms());
   functions.addPass(createFoldScales());
   if (target.hasNarrowProducts)
     functions.addPass(createFoldNarrowScales());
-  functions.addPass(createFoldPads());
   if (target.hasAttention)
     functions.addPass(createFormAttention());
   functions.addPass(createExpandNorms());
@@ -55,8 +60,11 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const SimplifyTar
   functions.addPass(createPackConstants());
 }
 
-void dovetail::registerSimplifyPipeline() {
+void dovetail::registerGraphPipelines() {
+  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph", [](OpPassManager &passes) {
+    buildSimplifyPipeline(passes.nest<func::FuncOp>(), GraphTarget());
+  });
   PassPipelineRegistration<>(
-      "dovetail-simplify", "Simplify the graph before shardings are chosen",
-      [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>(), SimplifyTarget()); });
+      "dovetail-legalize", "Make of the graph what suits a target that has nothing special",
+      [](OpPassManager &passes) { buildLegalizePipeline(passes.nest<func::FuncOp>(), GraphTarget()); });
 }

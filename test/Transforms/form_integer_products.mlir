@@ -104,6 +104,18 @@ func.func @dequantized(%x: tensor<2x3xui8>, %w: tensor<4x3xi8>) -> tensor<2x4xf3
   return %7 : tensor<2x4xf32>
 }
 
+// A scale of 1 is no operation any more, and one cast extends what has no zero point.
+// CHECK-LABEL: func @unscaled
+// CHECK: %[[P:.*]] = dovetail.matmul %arg0, %arg1 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK-NEXT: %[[R:.*]] = dovetail.cast %[[P]] {to = f32}
+// CHECK-NEXT: return %[[R]]
+func.func @unscaled(%x: tensor<2x3xui8>, %w: tensor<3x4xi8>) -> tensor<2x4xf32> {
+  %0 = dovetail.cast %x {to = f32} : (tensor<2x3xui8>) -> tensor<2x3xf32>
+  %1 = dovetail.cast %w {to = f32} : (tensor<3x4xi8>) -> tensor<3x4xf32>
+  %2 = dovetail.matmul %0, %1 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+
 // A scale for each term cannot be left out of the sum, nor one that is not constant.
 // CHECK-LABEL: func @scaled_terms
 // CHECK-COUNT-2: dovetail.matmul %{{.*}}, %{{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>

@@ -342,7 +342,7 @@ def _dequantized(folder, weights, zero, terms):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     onnx.save(model, folder / "model.onnx")
-    code, text, messages = call([tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=simplify", "--cpu", VNNI])
+    code, text, messages = call([tool("dovetail"), "compile", folder / "model.onnx", "--compile-to=legalize", "--cpu", VNNI])
     assert code == 0, messages
     return text
 
@@ -357,3 +357,39 @@ def _dequantized(folder, weights, zero, terms):
 def test_dequantized(tmp_path, weights, zero, terms, is_formed):
     """What it takes for products of f32 to be such of integers: sums must not wrap around, as those of f32 do not."""
     assert ("xi32>" in _dequantized(tmp_path, weights, zero, terms).split("dovetail.matmul")[1].split("\n")[0]) == is_formed
+
+
+@pytest.mark.parametrize("moved", ["transposed input", "sliced result", "sliced rows"])
+def test_moves_beside_products(tmp_path, moved):
+    """A product stays one of integers if what it reads, or what is read of it, is moved."""
+    rng = np.random.default_rng(3)
+    shape, result = ((32, 24), (24, 48)) if moved == "transposed input" else ((24, 32), (24, 48))
+    nodes = []
+    if moved == "transposed input":
+        nodes.append(helper.make_node("Transpose", ["a"], ["x"]))
+    nodes.append(helper.make_node("MatMulInteger", ["x" if nodes else "a", "b", "za"], ["p"]))
+    if moved != "transposed input":
+        axis, extent = (1, 20) if moved == "sliced result" else (0, 10)
+        result = tuple(extent if dim == axis else size for dim, size in enumerate(result))
+        nodes.append(helper.make_node("Slice", ["p", "from", "to", "axes"], ["y"]))
+    else:
+        nodes[-1].output[0] = "y"
+    constants = {
+        "b": rng.integers(-127, 128, (32, 48)).astype(np.int8),
+        "za": np.uint8(3),
+        "from": np.int64([0]),
+        "to": np.int64([min(result)]),
+        "axes": np.int64([result.index(min(result))]),
+    }
+    graph = helper.make_graph(
+        nodes,
+        "moves",
+        [helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, shape)],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.INT32, result)],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "m.onnx")
+    code, text, messages = call([tool("dovetail"), "compile", tmp_path / "m.onnx", "--compile-to=legalize", "--cpu", VNNI])
+    assert code == 0, messages
+    product = text.split("dovetail.matmul")[1].split("\n")[0]
+    assert "xui8>" in product and "xi8>)" in product, product

@@ -32,10 +32,10 @@ def _run_shown(command, seconds=120):
 def test_phases_on_terminal(tmp_path):
     model = ROOT / "test" / "Driver" / "Inputs" / "blur.onnxtxt"
     text = _run_shown([tool("dovetail"), "compile", model, "-o", tmp_path / "m.dvt", "--mesh", "y=2"])
-    for number, phase in enumerate(["import", "simplify", "propagate", "partition", "lower", "codegen", "emit"], 1):
-        assert f"\r{phase} ({number} of 7) ...\x1b[K" in text
+    for number, phase in enumerate(["import", "simplify", "legalize", "propagate", "partition", "lower", "codegen", "emit"], 1):
+        assert f"\r{phase} ({number} of 8) ...\x1b[K" in text
     # The line is gone at the end.
-    assert "\r\x1b[K" in text[text.index("emit (7 of 7)") :]
+    assert "\r\x1b[K" in text[text.index("emit (8 of 8)") :]
 
 
 def _calibrate(folder, progress):

@@ -52,7 +52,7 @@ def test_excerpts(folder, label, excerpt):
 def test_all_phases_are_shown():
     """Those that leave IR."""
     shown = {label for label, _ in read_blocks("mlir")}
-    assert shown >= {"1-import", "2-simplify", "3-propagate", "4-partition", "5-lower", "kernels/6-codegen"}
+    assert shown >= {"1-import", "2-simplify", "4-propagate", "5-partition", "6-lower", "kernels/7-codegen"}
 
 
 @pytest.mark.parametrize("excerpt", ["a\nc", "a\n...\nd", "a\nb ... 2", "a\nb = 1 ..."])

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   dovetail::registerDovetailShardingPasses();
   dovetail::registerDovetailTransformsPasses();
   dovetail::registerLowerGraphPipeline();
-  dovetail::registerSimplifyPipeline();
+  dovetail::registerGraphPipelines();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Dovetail's passes\n", registry));
 }

@@ -232,7 +232,7 @@ llvm::FailureOr<json> dovetail::describeModel(const ModelSource &model, CompileO
   if (failed(compilation.import(model)))
     return llvm::failure();
   describeOperations(getMain(compilation.getModule()), report);
-  if (failed(compilation.runTo(Phase::Simplify)))
+  if (failed(compilation.runTo(Phase::Legalize)))
     return llvm::failure();
   describeTensors(getMain(compilation.getModule()), report);
   report["missing_files"] = compilation.getMissingFiles();

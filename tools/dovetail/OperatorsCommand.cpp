@@ -76,8 +76,8 @@ LogicalResult OperatorsCommand::describe(const std::string &path, mlir::MLIRCont
   if (failed(options))
     return llvm::failure();
   Compilation compilation(context, std::move(*options), diagnostics);
-  // Ranks compute the simplified graph.
-  if (failed(compilation.import(path)) || failed(compilation.runTo(Phase::Simplify)))
+  // Ranks compute the graph that is left then.
+  if (failed(compilation.import(path)) || failed(compilation.runTo(Phase::Legalize)))
     return llvm::failure();
   mlir::func::FuncOp main = getMain(compilation.getModule());
   json inputs = json::array();

@@ -25,7 +25,7 @@ namespace dovetail {
 struct CompileOptions;
 
 /// In the order in which they run.
-enum class Phase { Import, Simplify, Propagate, Partition, Lower, CodeGen, Emit };
+enum class Phase { Import, Simplify, Legalize, Propagate, Partition, Lower, CodeGen, Emit };
 
 /// All phases, in that order.
 llvm::ArrayRef<Phase> getPhases();

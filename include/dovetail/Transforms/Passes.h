@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the passes of simplify.
+// Declares the passes of the phases simplify and legalize.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ namespace dovetail {
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Transforms/Passes.h.inc"
 
-/// What the target has that not all have, as far as the phase `simplify` asks.
-struct SimplifyTarget {
+/// What the target has that not all have, as far as rewrites of unsplit graphs ask.
+struct GraphTarget {
   bool hasAttention = false;
   /// Its libraries have products of integers of 8 bits.
   bool hasIntegerProducts = false;
@@ -38,11 +38,15 @@ struct SimplifyTarget {
   bool hasNarrowProducts = false;
 };
 
-/// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions.
-void buildSimplifyPipeline(mlir::OpPassManager &functions, const SimplifyTarget &target);
+/// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions. They know no target but for
+/// its products of integers, which are found first.
+void buildSimplifyPipeline(mlir::OpPassManager &functions, const GraphTarget &target);
+/// Adds those of the phase `legalize`, which make of the graph what suits a target.
+void buildLegalizePipeline(mlir::OpPassManager &functions, const GraphTarget &target);
 
-/// Registers that as the pipeline `dovetail-simplify`.
-void registerSimplifyPipeline();
+/// Registers these as the pipelines `dovetail-simplify` and, for a target that has nothing special,
+/// `dovetail-legalize`.
+void registerGraphPipelines();
 
 } // namespace dovetail
 

@@ -105,8 +105,8 @@ TEST(LoopShardings, AnyAreExact) {
   llvm::raw_string_ostream stream(messages);
   Diagnostics diagnostics(stream);
   std::unique_ptr<MLIRContext> context = createContext();
-  Compilation simplified(*context, {}, diagnostics);
-  ASSERT_TRUE(succeeded(simplified.import(path)) && succeeded(simplified.runTo(Phase::Simplify))) << messages;
+  Compilation unsplit(*context, {}, diagnostics);
+  ASSERT_TRUE(succeeded(unsplit.import(path)) && succeeded(unsplit.runTo(Phase::Legalize))) << messages;
   auto run = [&](Compilation &compilation, int seed) -> FailureOr<std::vector<tools::NamedTensor>> {
     FailureOr<std::vector<std::byte>> artifact = compilation.serialize();
     if (failed(artifact))
@@ -118,7 +118,7 @@ TEST(LoopShardings, AnyAreExact) {
     EXPECT_TRUE(inputs.ok()) << inputs.status();
     return execute(*program, *inputs, /*threads=*/1, "the program", diagnostics);
   };
-  Compilation whole = simplified.fork({});
+  Compilation whole = unsplit.fork({});
   auto expected = run(whole, /*seed=*/1);
   ASSERT_TRUE(succeeded(expected)) << messages;
 
@@ -130,7 +130,7 @@ TEST(LoopShardings, AnyAreExact) {
                                                   : std::vector<layout::MeshAxis>{{"y", 2}, {"x", 2}});
     if (random.chance(60))
       options.shards.push_back({"image", {{}, {}, {"y"}, {}}});
-    Compilation partitioned = simplified.fork(options);
+    Compilation partitioned = unsplit.fork(options);
     numWindows += stateLoops(getMain(partitioned.getModule()), options.mesh, random);
     auto actual = run(partitioned, /*seed=*/1);
     ASSERT_TRUE(succeeded(actual)) << messages;

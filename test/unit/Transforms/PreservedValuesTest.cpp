@@ -125,7 +125,7 @@ class PreservedValuesTest : public testing::TestWithParam<Example> {
 protected:
   static void SetUpTestSuite() {
     registerDovetailTransformsPasses();
-    registerSimplifyPipeline();
+    registerGraphPipelines();
   }
 
   void check(StringRef pipeline) {
@@ -174,7 +174,7 @@ protected:
 };
 
 TEST_P(PreservedValuesTest, ByItsPass) { check(GetParam().pipeline); }
-TEST_P(PreservedValuesTest, ByAllPasses) { check("dovetail-simplify"); }
+TEST_P(PreservedValuesTest, ByAllPasses) { check("dovetail-simplify,dovetail-legalize"); }
 
 INSTANTIATE_TEST_SUITE_P(Examples, PreservedValuesTest, testing::ValuesIn(findExamples()),
                          [](const testing::TestParamInfo<Example> &info) { return info.param.file.stem().string(); });
