@@ -153,7 +153,7 @@ double ExchangeCosts::getCollectiveSeconds(layout::ExchangeKind kind, double par
 
 std::optional<double> ExchangeCosts::getCollectiveSeconds(ArrayRef<int64_t> shape, double elementBytes,
                                                           const layout::Sharding &from, const layout::Sharding &to) {
-  if (transport != TransportKind::Streams)
+  if (engine != ExchangeEngine::Streams)
     return std::nullopt;
   layout::MemoryFormat rows = layout::MemoryFormat::rowMajor(static_cast<int>(shape.size()));
   layout::ExchangePlace place = {mesh, shape, from, to, {from, rows}, {to, rows}};
@@ -193,7 +193,7 @@ ExchangeCost ExchangeCosts::getPhase(ArrayRef<int64_t> shape, double elementByte
 
 double ExchangeCosts::getMessageSeconds(ArrayRef<int64_t> shape, double elementBytes, const Layout &from,
                                         const Layout &to, const layout::ExchangeVolume &all) {
-  bool isStreams = transport == TransportKind::Streams;
+  bool isStreams = engine == ExchangeEngine::Streams;
   ArrayRef<Link> links = cluster.getLinks();
   SmallVector<LinkTraffic> traffic(links.size());
   // What goes over links up to one is what does not go beyond it.
@@ -247,7 +247,7 @@ ExchangeCost ExchangeCosts::getTelling(double bytes, ArrayRef<StringAttr> names)
     return cost;
   cost.totalBytes = bytes * others * mesh.numRanks();
   cost.phases = 1;
-  if (transport != TransportKind::Streams || others + 1 < layout::minPackedMembers) {
+  if (engine != ExchangeEngine::Streams || others + 1 < layout::minPackedMembers) {
     cost.seconds = Cluster::getSeconds(getLink(axes), {bytes * others, others, 1});
     return cost;
   }

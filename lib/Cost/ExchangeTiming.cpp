@@ -18,8 +18,8 @@
 
 using namespace dovetail;
 
-TransportKind dovetail::getTransportKind(plan::ProgramMemory memory) {
-  return memory == plan::ProgramMemory::Host ? TransportKind::Threads : TransportKind::Streams;
+ExchangeEngine dovetail::getExchangeEngine(plan::ProgramMemory memory) {
+  return memory == plan::ProgramMemory::Host ? ExchangeEngine::Threads : ExchangeEngine::Streams;
 }
 
 llvm::SmallVector<LinkTraffic> dovetail::getCollectiveTraffic(layout::ExchangeKind kind, double partBytes,

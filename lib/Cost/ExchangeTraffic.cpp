@@ -142,7 +142,7 @@ std::shared_ptr<const ExchangeTraffic> TrafficCounter::get(plan::ExchangeOp op) 
   traffic->numLinks = cluster.getLinks().size();
   traffic->links.resize(mesh.numRanks() * traffic->numLinks);
   traffic->localBytes.resize(mesh.numRanks());
-  if (transport == TransportKind::Streams && op.getKind() != plan::ExchangeKind::Messages)
+  if (engine == ExchangeEngine::Streams && op.getKind() != plan::ExchangeKind::Messages)
     addCollective(op, *traffic);
   else
     addMessages(op, *traffic);

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_LIB_COST_EXCHANGETRAFFIC_H
 #define DOVETAIL_LIB_COST_EXCHANGETRAFFIC_H
 
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 
 #include <map>
 
@@ -22,8 +22,8 @@ namespace dovetail {
 /// Finds the traffic of exchanges over one mesh and cluster, once for those of values that lie alike.
 class TrafficCounter {
 public:
-  TrafficCounter(layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
-      : mesh(std::move(mesh)), cluster(cluster), transport(transport) {}
+  TrafficCounter(layout::Mesh mesh, const Cluster &cluster, ExchangeEngine engine)
+      : mesh(std::move(mesh)), cluster(cluster), engine(engine) {}
 
   std::shared_ptr<const ExchangeTraffic> get(plan::ExchangeOp op);
 
@@ -33,7 +33,7 @@ private:
 
   layout::Mesh mesh;
   const Cluster &cluster;
-  TransportKind transport;
+  ExchangeEngine engine;
   std::map<std::vector<const void *>, std::shared_ptr<const ExchangeTraffic>> known;
 };
 

@@ -80,9 +80,9 @@ static double getOwnSeconds(const ExchangeTraffic &traffic, const Cluster &clust
   return traffic.isCollective() ? seconds + local : std::max(seconds, local);
 }
 
-double dovetail::getAsideSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, TransportKind transport,
+double dovetail::getAsideSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, ExchangeEngine engine,
                                  int rank) {
-  if (transport == TransportKind::Streams)
+  if (engine == ExchangeEngine::Streams)
     return getOwnSeconds(traffic, cluster, rank);
   double seconds = 0;
   for (const ExchangeTraffic::Pull &pull : traffic.pulls[rank])
@@ -139,7 +139,7 @@ void Simulation::runStreams(const PlanStep &step, State &state, size_t number) {
         readAt[pull.source] = std::max(readAt[pull.source], done[rank]);
 }
 
-Simulation::Simulation(const PlanWork &work, const Cluster &cluster)
+Simulation::Simulation(const PlanSteps &work, const Cluster &cluster)
     : numRanks(work.mesh.numRanks()), rankTimes(numRanks), linkBytes(cluster.getLinks().size()) {
   size_t numSteps = work.steps.size();
   begins.resize(numSteps * numRanks);
@@ -166,7 +166,7 @@ Simulation::Simulation(const PlanWork &work, const Cluster &cluster)
     case PlanStep::Kind::Exchange:
       for (size_t link = 0; link < linkBytes.size(); ++link)
         linkBytes[link] += step.traffic->getBytes(link);
-      if (work.transport == TransportKind::Threads)
+      if (work.engine == ExchangeEngine::Threads)
         runThreads(step, state, number);
       else
         runStreams(step, state, number);

@@ -119,7 +119,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
       features.push_back(kRoundedFactors.str());
   }
   bool isOnHost = options.target->getMemory() == plan::ProgramMemory::Host;
-  TransportKind transport = getTransportKind(options.target->getMemory());
+  ExchangeEngine engine = getExchangeEngine(options.target->getMemory());
   switch (phase) {
   case Phase::Import:
   case Phase::Emit:
@@ -136,7 +136,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
   case Phase::Propagate:
     passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
                                           llvm::to_vector(options.mostShares), llvm::to_vector(options.slowness),
-                                          options.plannerWeightFactor, options.mayGather, /*cluster=*/"", transport,
+                                          options.plannerWeightFactor, options.mayGather, /*cluster=*/"", engine,
                                           options.searchWork, options.explain, options.following, options.follow,
                                           options.comparesDepartures, options.shardingsSeed},
                                          getCluster(options)));
@@ -145,10 +145,10 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addNestedPass<func::FuncOp>(createJoinWraps());
     passes.addPass(createPartition());
     passes.addNestedPass<func::FuncOp>(createCSEPass());
-    passes.addPass(createHoistReshards({options.objective, /*cluster=*/"", transport}, getCluster(options)));
+    passes.addPass(createHoistReshards({options.objective, /*cluster=*/"", engine}, getCluster(options)));
     if (options.halos != When::Never)
       passes.addPass(createWidenHalos(
-          {options.objective, /*cluster=*/"", transport, options.halos == When::Always, options.shardingsSeed},
+          {options.objective, /*cluster=*/"", engine, options.halos == When::Always, options.shardingsSeed},
           getCluster(options)));
     passes.addPass(createMergeReshards());
     passes.addPass(createVerifyPartition());
@@ -184,7 +184,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
       passes.addPass(createEndAtCounts());
     if (options.splitLaunches != When::Never)
       passes.addPass(
-          createSplitLaunches({/*cluster=*/"", transport, options.splitLaunches == When::Always}, getCluster(options)));
+          createSplitLaunches({/*cluster=*/"", engine, options.splitLaunches == When::Always}, getCluster(options)));
     passes.addPass(createPlaceWaits());
     break;
   case Phase::CodeGen:

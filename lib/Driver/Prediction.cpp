@@ -86,7 +86,7 @@ FailureOr<PredictedRun> dovetail::predictRun(Compilation &compilation, const Clu
   Diagnostics::Scope scope(diagnostics, *module.getContext(), ExitCode::Internal);
   auto program = *module.getOps<plan::ProgramOp>().begin();
   Progress::show("simulation");
-  FailureOr<PlanWork> work = getPlanWork(program, cluster, getTransportKind(program.getMemory()));
+  FailureOr<PlanSteps> work = getPlanSteps(program, cluster, getExchangeEngine(program.getMemory()));
   FailureOr<runtime::Plan> plan = describeProgram(module, compilation.getOptions().sourceNames);
   if (failed(work) || failed(plan))
     return failure();

@@ -152,7 +152,7 @@ json dovetail::describePrediction(const Prediction &prediction) {
           {"target", prediction.target},
           {"cluster", prediction.cluster.getName()},
           {"threads", prediction.threads},
-          {"transport", run.work.transport == TransportKind::Threads ? "threads" : "streams"},
+          {"transport", run.work.engine == ExchangeEngine::Threads ? "threads" : "streams"},
           {"mesh", mesh},
           {"num_ranks", run.getNumRanks()},
           {"missing_files", prediction.missingFiles},
@@ -203,7 +203,7 @@ private:
 
 void Trace::addRanks(const std::vector<int> &ranks) {
   int rank = ranks.front();
-  bool isBeside = run.work.transport == TransportKind::Streams;
+  bool isBeside = run.work.engine == ExchangeEngine::Streams;
   addName("process_name", rank, 0, tools::nameRanks(ranks));
   addName("thread_name", rank, Steps, "steps");
   if (isBeside)

@@ -178,7 +178,7 @@ void dovetail::drawLanes(const Prediction &prediction, llvm::raw_ostream &os) {
   double seconds = run.simulation.getSeconds();
   if (seconds <= 0)
     return;
-  bool isBeside = run.work.transport == TransportKind::Streams && run.getNumRanks() > 1;
+  bool isBeside = run.work.engine == ExchangeEngine::Streams && run.getNumRanks() > 1;
   os << "<h2>Time of ranks</h2>\n";
   std::vector<std::pair<std::string, std::string>> legend = {
       {kProducts.str(), "products"}, {kElements.str(), "kernels and pools"}, {kCopies.str(), "copies"}};

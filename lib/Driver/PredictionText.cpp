@@ -144,7 +144,7 @@ static void printExchanges(const Prediction &prediction, llvm::raw_ostream &os) 
 /// Of many ranks that are alike one stands for all.
 static void printRanks(const Prediction &prediction, llvm::raw_ostream &os) {
   const PredictedRun &run = prediction.run;
-  bool exchanges = run.work.transport == TransportKind::Threads && run.getNumRanks() > 1;
+  bool exchanges = run.work.engine == ExchangeEngine::Threads && run.getNumRanks() > 1;
   Rows rows = {{"rank", "busy", "products", "kernels", "copies"}};
   if (exchanges)
     rows[0].push_back("exchanging");

@@ -44,8 +44,8 @@ FailureOr<StepTimes> dovetail::measureSteps(Compilation &compilation, const std:
     Diagnostics::Scope scope(diagnostics, *module.getContext(), ExitCode::Internal);
     auto programs = module.getOps<plan::ProgramOp>();
     plan::ProgramOp program = *programs.begin();
-    FailureOr<PlanWork> work =
-        getPlanWork(program, *compilation.getOptions().cluster, getTransportKind(program.getMemory()));
+    FailureOr<PlanSteps> work =
+        getPlanSteps(program, *compilation.getOptions().cluster, getExchangeEngine(program.getMemory()));
     if (failed(work))
       return llvm::failure();
     result.work = std::move(*work);

@@ -13,7 +13,7 @@
 #include "dovetail/Cost/PassCluster.h"
 
 #include "dovetail/Calls/Winograd.h"
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 #include "dovetail/Schedule/Passes.h"
 
 namespace dovetail {
@@ -83,10 +83,10 @@ void ChooseAlgorithms::runOnOperation() {
       return signalPassFailure();
     }
     layout::Mesh ranks = mesh.getMesh();
-    StepWorks works(program, ranks, *found, TransportKind::Threads);
+    StepCounter counter(program, ranks, *found, ExchangeEngine::Threads);
     auto getWork = [&](plan::ConvolutionOp call, plan::ConvolutionAlgorithm algorithm) {
       call.setAlgorithm(algorithm);
-      return works.get(call);
+      return counter.get(call);
     };
     // Whether the rank that takes longest gains by Winograd's algorithm, with its part of what is paid at the start.
     auto isFaster = [&](const PlanStep &winograd, const PlanStep &library) {

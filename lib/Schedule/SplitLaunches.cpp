@@ -16,7 +16,7 @@
 #include "StepSplitter.h"
 #include "dovetail/Cost/PassCluster.h"
 
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 #include "dovetail/Cost/Simulation.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
 #include "dovetail/Dialect/Plan/IR/PlanControl.h"
@@ -37,10 +37,10 @@ namespace {
 class ProgramSplitter {
 public:
   /// `cluster`: null if all is split that can be.
-  ProgramSplitter(plan::ProgramOp program, layout::Mesh mesh, const Cluster *cluster, TransportKind transport)
-      : program(program), mesh(std::move(mesh)), cluster(cluster), transport(transport) {
+  ProgramSplitter(plan::ProgramOp program, layout::Mesh mesh, const Cluster *cluster, ExchangeEngine engine)
+      : program(program), mesh(std::move(mesh)), cluster(cluster), engine(engine) {
     if (cluster)
-      works.emplace(program, this->mesh, *cluster, transport);
+      counter.emplace(program, this->mesh, *cluster, engine);
   }
 
   LogicalResult run();
@@ -80,9 +80,9 @@ private:
   plan::ProgramOp program;
   layout::Mesh mesh;
   const Cluster *cluster;
-  TransportKind transport;
+  ExchangeEngine engine;
   /// None without a cluster.
-  std::optional<StepWorks> works;
+  std::optional<StepCounter> counter;
   SymbolTableCollection symbols;
   DenseMap<Value, Halo> halos;
   /// The keys of `halos` by their buffers.
@@ -149,7 +149,7 @@ std::vector<double> ProgramSplitter::getRemaining(plan::StepOpInterface step) co
 FailureOr<bool> ProgramSplitter::mayGain(plan::StepOpInterface step, ArrayRef<double> remaining) {
   if (remaining.empty())
     return false;
-  FailureOr<PlanStep> whole = works->get(step);
+  FailureOr<PlanStep> whole = counter->get(step);
   if (failed(whole))
     return failure();
   // At best all of the shorter one is hidden, but for the beginning of a boundary.
@@ -161,14 +161,14 @@ FailureOr<bool> ProgramSplitter::mayGain(plan::StepOpInterface step, ArrayRef<do
 
 FailureOr<bool> ProgramSplitter::isFaster(plan::StepOpInterface step, ArrayRef<plan::StepOpInterface> parts,
                                           ArrayRef<double> remaining) {
-  FailureOr<PlanStep> whole = works->get(step);
+  FailureOr<PlanStep> whole = counter->get(step);
   if (failed(whole))
     return failure();
   std::vector<double> before, after;
   for (int rank = 0; rank < mesh.numRanks(); ++rank)
     before.push_back(remaining[rank] + getSeconds(*whole, rank));
   for (auto [number, part] : llvm::enumerate(parts)) {
-    FailureOr<PlanStep> work = works->get(part);
+    FailureOr<PlanStep> work = counter->get(part);
     if (failed(work))
       return failure();
     for (int rank = 0; rank < mesh.numRanks(); ++rank) {
@@ -191,14 +191,14 @@ LogicalResult ProgramSplitter::begin(plan::ExchangeOp exchange) {
       halosOf[plan::getBufferOp(target)].push_back(target);
       bringsHalos = true;
     }
-  if (!works || !bringsHalos)
+  if (!counter || !bringsHalos)
     return success();
-  FailureOr<PlanStep> step = works->get(exchange);
+  FailureOr<PlanStep> step = counter->get(exchange);
   if (failed(step))
     return failure();
   std::vector<double> seconds;
   for (int rank = 0; rank < mesh.numRanks(); ++rank)
-    seconds.push_back(getAsideSeconds(*step->traffic, *cluster, transport, rank));
+    seconds.push_back(getAsideSeconds(*step->traffic, *cluster, engine, rank));
   underWay[exchange] = std::move(seconds);
   return success();
 }
@@ -209,7 +209,7 @@ LogicalResult ProgramSplitter::pass(plan::StepOpInterface step) {
   underWay.remove_if([](const auto &entry) { return *llvm::max_element(entry.second) == 0; });
   if (underWay.empty())
     return success();
-  FailureOr<PlanStep> work = works->get(step);
+  FailureOr<PlanStep> work = counter->get(step);
   if (failed(work))
     return failure();
   if (work->kind == PlanStep::Kind::Compute)
@@ -243,13 +243,13 @@ LogicalResult ProgramSplitter::splitReaders() {
       continue;
     }
     std::vector<double> remaining = getRemaining(step);
-    FailureOr<bool> mayPay = works ? mayGain(step, remaining) : FailureOr<bool>(true);
+    FailureOr<bool> mayPay = counter ? mayGain(step, remaining) : FailureOr<bool>(true);
     if (failed(mayPay))
       return failure();
     SmallVector<plan::StepOpInterface> parts;
     if (std::unique_ptr<StepSplitter> splitter = *mayPay ? createSplitter(step) : nullptr)
       parts = splitter->split();
-    FailureOr<bool> isWorthIt = works && !parts.empty() ? isFaster(step, parts, remaining) : FailureOr<bool>(true);
+    FailureOr<bool> isWorthIt = counter && !parts.empty() ? isFaster(step, parts, remaining) : FailureOr<bool>(true);
     if (failed(isWorthIt) || failed(pass(step)))
       return failure();
     if (parts.empty())
@@ -271,12 +271,12 @@ static plan::StepOpInterface getStep(Operation *op, bool isBehind) {
 }
 
 FailureOr<std::vector<double>> ProgramSplitter::getUncovered(plan::ExchangeOp exchange) {
-  FailureOr<PlanStep> whole = works->get(exchange);
+  FailureOr<PlanStep> whole = counter->get(exchange);
   if (failed(whole))
     return failure();
   std::vector<double> seconds;
   for (int rank = 0; rank < mesh.numRanks(); ++rank)
-    seconds.push_back(getAsideSeconds(*whole->traffic, *cluster, transport, rank));
+    seconds.push_back(getAsideSeconds(*whole->traffic, *cluster, engine, rank));
   auto isNeeded = [&](Value ref) {
     return llvm::any_of(exchange.getTargets(),
                         [&](Value target) { return plan::getBufferOp(ref) == plan::getBufferOp(target); }) &&
@@ -286,7 +286,7 @@ FailureOr<std::vector<double>> ProgramSplitter::getUncovered(plan::ExchangeOp ex
        step && !plan::isBoundary(step) && llvm::none_of(step.getStepReads(), isNeeded) &&
        llvm::none_of(step.getStepWrites(), isNeeded) && *llvm::max_element(seconds) > 0;
        step = getStep(step, /*isBehind=*/true)) {
-    FailureOr<PlanStep> work = works->get(step);
+    FailureOr<PlanStep> work = counter->get(step);
     if (failed(work))
       return failure();
     for (int rank = 0; work->kind == PlanStep::Kind::Compute && rank < mesh.numRanks(); ++rank)
@@ -297,14 +297,14 @@ FailureOr<std::vector<double>> ProgramSplitter::getUncovered(plan::ExchangeOp ex
 
 FailureOr<bool> ProgramSplitter::paysBefore(plan::StepOpInterface step, ArrayRef<plan::StepOpInterface> parts,
                                             ArrayRef<double> uncovered) {
-  FailureOr<PlanStep> whole = works->get(step);
+  FailureOr<PlanStep> whole = counter->get(step);
   if (failed(whole))
     return failure();
   std::vector<double> before, after(mesh.numRanks());
   for (int rank = 0; rank < mesh.numRanks(); ++rank)
     before.push_back(getSeconds(*whole, rank) + uncovered[rank]);
   for (plan::StepOpInterface part : parts) {
-    FailureOr<PlanStep> work = works->get(part);
+    FailureOr<PlanStep> work = counter->get(part);
     if (failed(work))
       return failure();
     for (int rank = 0; rank < mesh.numRanks(); ++rank) {
@@ -325,7 +325,7 @@ LogicalResult ProgramSplitter::splitWriters() {
     if (auto other = getStep(step, /*isBehind=*/false); other && other.getStepWrites() == step.getStepWrites())
       continue;
     std::vector<double> uncovered;
-    if (works) {
+    if (counter) {
       FailureOr<std::vector<double>> found = getUncovered(exchange);
       if (failed(found))
         return failure();
@@ -339,7 +339,7 @@ LogicalResult ProgramSplitter::splitWriters() {
     SmallVector<plan::StepOpInterface> parts = splitBorders(step, exchange, mesh, symbols);
     if (parts.empty())
       continue;
-    FailureOr<bool> isWorthIt = works ? paysBefore(step, parts, uncovered) : FailureOr<bool>(true);
+    FailureOr<bool> isWorthIt = counter ? paysBefore(step, parts, uncovered) : FailureOr<bool>(true);
     if (failed(isWorthIt))
       return failure();
     if (*isWorthIt) {
@@ -364,7 +364,7 @@ void SplitLaunches::runOnOperation() {
       program.emitOpError("is over ") << program.getMeshAttr() << ", which is not a dovetail.mesh";
       return signalPassFailure();
     }
-    if (failed(ProgramSplitter(program, mesh.getMesh(), always ? nullptr : found.get(), transport).run()))
+    if (failed(ProgramSplitter(program, mesh.getMesh(), always ? nullptr : found.get(), engine).run()))
       return signalPassFailure();
   }
 }

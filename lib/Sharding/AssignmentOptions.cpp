@@ -71,7 +71,7 @@ void AssignmentProblem::stateCuts() {
 
 std::vector<LoopOption> AssignmentProblem::getOptions(SplitOpInterface op) {
   OpRelation relation = op.getRelation();
-  WorkModel work(op, relation, constants);
+  OpCosts work(op, relation, constants);
   bool isWeight = constants.contains(op->getResult(0)) && !requests.loops.contains(op);
   if (!isWeight) {
     workOf[op] = work.getSeconds(goal.cluster.getDevice(0));

@@ -30,7 +30,7 @@ public:
                     const FunctionRequests &requests, const Goal &goal,
                     const llvm::DenseMap<mlir::Operation *, LoopOption> &decided)
       : function(function), meshName(meshName), requests(requests), goal(goal), decided(decided),
-        costs(mesh, goal.cluster, goal.transport), constants(getConstantValues(function)),
+        costs(mesh, goal.cluster, goal.engine), constants(getConstantValues(function)),
         families(function, costs.getMesh(), goal.cluster, goal.mostShares, goal.slowness, goal.steers()),
         weights(costs, goal.weightFactor) {}
 

@@ -54,7 +54,7 @@ class Commit {
 public:
   Commit(func::FuncOp function, MeshOp meshOp, const ShardingAssignment &assignment, const Goal &goal)
       : function(function), mesh(meshOp.getMesh()), meshName(FlatSymbolRefAttr::get(meshOp)), assignment(assignment),
-        costs(mesh, goal.cluster, goal.transport), objective(goal.objective) {}
+        costs(mesh, goal.cluster, goal.engine), objective(goal.objective) {}
 
   void run();
 
@@ -286,7 +286,7 @@ LogicalResult ChooseShardings::runOnFunction(func::FuncOp function, MeshOp meshO
   bool isAsked = true;
   // What operations give way to is decided with all else as it is.
   for (bool isOpen = true; isOpen;) {
-    Goal goal{objective,  *found,   transport,       memory ? std::optional<double>(memory) : std::nullopt,
+    Goal goal{objective,  *found,   engine,          memory ? std::optional<double>(memory) : std::nullopt,
               mostShares, slowness, weightFactor,    gather,
               work,       explain,  following,       isAsked,
               follow,     seed,     defersDepartures};

@@ -12,7 +12,7 @@
 
 #include "CutFamilies.h"
 #include "dovetail/Cost/ExchangeCosts.h"
-#include "dovetail/Cost/WorkModel.h"
+#include "dovetail/Cost/OpCosts.h"
 
 #include "dovetail/Layout/Cuts.h"
 
@@ -57,7 +57,7 @@ std::optional<unsigned> CutFamilies::getPlace(Value value) const {
 void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) {
   OpRelation relation;
   double seconds = 0;
-  std::optional<WorkModel> model;
+  std::optional<OpCosts> model;
   if (auto defined = dyn_cast<SplitOpInterface>(op)) {
     relation = defined.getRelation();
     model.emplace(defined, relation, constants);

@@ -47,7 +47,7 @@ CutWeights::CutWeights(const layout::Mesh &mesh, const Cluster &cluster, ArrayRe
   kinds = std::move(used);
 }
 
-void CutWeights::addOperation(WorkModel work, unsigned first, unsigned count) {
+void CutWeights::addOperation(OpCosts work, unsigned first, unsigned count) {
   SmallVector<double, 4> seconds;
   for (const Device &kind : kinds)
     seconds.push_back(work.getSeconds(kind));

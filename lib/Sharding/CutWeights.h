@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_LIB_SHARDING_CUTWEIGHTS_H
 #define DOVETAIL_LIB_SHARDING_CUTWEIGHTS_H
 
-#include "dovetail/Cost/WorkModel.h"
+#include "dovetail/Cost/OpCosts.h"
 
 namespace dovetail {
 
@@ -31,7 +31,7 @@ public:
   bool areLimited() const { return !mostShares.empty(); }
 
   /// An operation whose loops are `count` places from number `first` on. They come in the order of the program.
-  void addOperation(WorkModel work, unsigned first, unsigned count);
+  void addOperation(OpCosts work, unsigned first, unsigned count);
 
   /// The parts into which mesh axes divide something. Parts of equal ranks are of one class.
   struct Parts {
@@ -94,7 +94,7 @@ private:
   static Shares level(llvm::ArrayRef<Line> work, const Parts &parts, llvm::ArrayRef<bool> isLeftOut);
 
   struct Work {
-    WorkModel model;
+    OpCosts model;
     unsigned first, count;
     /// Of each kind, for all of it.
     llvm::SmallVector<double, 4> seconds;

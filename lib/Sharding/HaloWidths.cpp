@@ -12,7 +12,7 @@
 
 #include "HaloWidths.h"
 #include "dovetail/Cost/ExchangeCosts.h"
-#include "dovetail/Cost/WorkModel.h"
+#include "dovetail/Cost/OpCosts.h"
 
 #include "dovetail/Layout/Cuts.h"
 #include "dovetail/Search/ChoiceGraph.h"
@@ -36,7 +36,7 @@ namespace {
 class HaloProblem {
 public:
   HaloProblem(func::FuncOp function, const layout::Mesh &mesh, FlatSymbolRefAttr meshName, const HaloGoal &goal)
-      : function(function), meshName(meshName), goal(goal), costs(mesh, goal.cluster, goal.transport),
+      : function(function), meshName(meshName), goal(goal), costs(mesh, goal.cluster, goal.engine),
         constants(getConstantValues(function)) {}
 
   FailureOr<HaloWidths> solve();
@@ -256,7 +256,7 @@ void HaloProblem::findOptions(SplitOpInterface op, Choice &choice) {
   for (size_t i = 0, e = order.size(); e > kMaxOptions && i < kMaxOptions; ++i)
     order[i] = order[i * (e - 1) / (kMaxOptions - 1)];
   order.resize(std::min(order.size(), kMaxOptions));
-  std::optional<WorkModel> work;
+  std::optional<OpCosts> work;
   double most = 0;
   if (goal.objective == Objective::Bytes && !goal.always && !goal.seed) {
     // Else computing everything everywhere would move least.
@@ -279,7 +279,7 @@ void HaloProblem::addNodes() {
         choice.results.push_back(result.withDims(ArrayRef(option).take_front(result.getDims().size())));
     if (choice.options.size() == 1)
       continue;
-    WorkModel work(cast<SplitOpInterface>(op), choice.relation, constants);
+    OpCosts work(cast<SplitOpInterface>(op), choice.relation, constants);
     for (const LoopShardings &option : choice.options)
       choice.seconds.push_back(work.getSeconds(goal.cluster, costs.getMesh(), option));
     total += *llvm::max_element(choice.seconds);

@@ -28,7 +28,7 @@ struct HaloGoal {
   /// How long work and exchanges take.
   const Cluster &cluster;
   /// How ranks carry out exchanges.
-  TransportKind transport;
+  ExchangeEngine engine;
   /// Exchanges are to be as few as can be, whatever that costs.
   bool always = false;
   /// If not 0, none of that matters: anything that may be decided is, at random.

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Cost/ExchangeCosts.h"
+#include "dovetail/Cost/OpCosts.h"
 #include "dovetail/Cost/PassCluster.h"
-#include "dovetail/Cost/WorkModel.h"
 
 #include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Sharding/Passes.h"
@@ -38,7 +38,7 @@ struct HoistReshards : MeshPass<dovetail::impl::HoistReshardsBase<HoistReshards>
 
   LogicalResult run(MeshOp) override {
     if (!found->isUniform() && objective != Objective::Bytes) {
-      costs = std::make_shared<ExchangeCosts>(mesh, *found, transport);
+      costs = std::make_shared<ExchangeCosts>(mesh, *found, engine);
       constants.clear();
       for (auto function : getGraphs(getOperation()))
         constants.insert_range(getConstantValues(function));
@@ -104,7 +104,7 @@ bool HoistReshards::takesLonger(SplitOpInterface op, const OpRelation &relation,
   std::optional<LoopShardings> formerLoops = readLoopShardings(op);
   if (!formerLoops)
     return false;
-  WorkModel work(op, relation, constants);
+  OpCosts work(op, relation, constants);
   auto getSeconds = [&](ArrayRef<DimShardingAttr> some, ArrayRef<Move> exchanges) {
     double seconds = work.getSeconds(*found, mesh, some);
     for (const auto &[value, held, needed] : exchanges)

@@ -201,8 +201,7 @@ static double getLargestShare(DimShardingAttr loop, int64_t extent) {
   return static_cast<double>(largest) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
-LoopOption LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const WorkModel &work,
-                            LoopShardings loops) {
+LoopOption LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const OpCosts &work, LoopShardings loops) {
   LoopOption option;
   option.seconds = work.getSeconds(costs.getCluster(), mesh, loops);
   option.share = work.getLargestShare(costs.getCluster(), mesh, loops);
@@ -257,7 +256,7 @@ static std::vector<SmallVector<StringAttr>> getSubsets(ArrayRef<StringAttr> axes
   return subsets;
 }
 
-std::vector<LoopOption> LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const WorkModel &work,
+std::vector<LoopOption> LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const OpCosts &work,
                                          ArrayRef<unsigned> mayBePartial) {
   isComplete = true;
   unsigned place = *families.getPlace(op->getResult(0));

@@ -15,7 +15,7 @@
 
 #include "CutFamilies.h"
 #include "dovetail/Cost/ExchangeCosts.h"
-#include "dovetail/Cost/WorkModel.h"
+#include "dovetail/Cost/OpCosts.h"
 
 namespace dovetail {
 
@@ -51,12 +51,12 @@ public:
 
   /// The ways to split the loops of `op`, the one without splits last: all of them, or on meshes of many axes those in
   /// which at most `kMaxChanges` changes take place. `mayBePartial`: operands that sums may pass through.
-  std::vector<LoopOption> get(SplitOpInterface op, const OpRelation &relation, const WorkModel &work,
+  std::vector<LoopOption> get(SplitOpInterface op, const OpRelation &relation, const OpCosts &work,
                               llvm::ArrayRef<unsigned> mayBePartial);
   /// Whether these were all ways.
   bool hasFoundAll() const { return isComplete; }
   /// What follows where the loops are to be split so.
-  LoopOption get(SplitOpInterface op, const OpRelation &relation, const WorkModel &work, LoopShardings loops);
+  LoopOption get(SplitOpInterface op, const OpRelation &relation, const OpCosts &work, LoopShardings loops);
   /// The ways to split a tensor whose places begin at `place`.
   std::vector<ShardingAttr> get(unsigned place, mlir::RankedTensorType type);
 

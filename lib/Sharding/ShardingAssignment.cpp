@@ -37,8 +37,7 @@ Expectation AssignmentProblem::predict(const ChoiceGraph::Solution &solution, Pe
   std::vector<std::pair<Value, bool>> changes;
   std::optional<size_t> numAtPeak;
   auto begin = [&](Value value, ShardingAttr state) {
-    double bytes =
-        WorkModel::isStored(value) ? costs.getLargestBytes(cast<RankedTensorType>(value.getType()), state) : 0;
+    double bytes = OpCosts::isStored(value) ? costs.getLargestBytes(cast<RankedTensorType>(value.getType()), state) : 0;
     held[value] = bytes;
     values += bytes;
     changes.push_back({value, true});

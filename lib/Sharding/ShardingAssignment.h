@@ -117,7 +117,7 @@ struct Goal {
   /// How long work and exchanges take.
   const Cluster &cluster;
   /// How ranks carry out exchanges.
-  TransportKind transport;
+  ExchangeEngine engine;
   /// Bytes of each rank for weights and values, as estimated; none: as much as is asked for.
   std::optional<double> memory;
   /// Of each rank, the share of what is divided that it may have, where memory is unequal; empty if any.

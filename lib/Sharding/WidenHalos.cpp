@@ -94,8 +94,7 @@ LogicalResult WidenHalos::run(MeshOp) {
   if (objective == Objective::Memory && !always && !seed)
     return success();
   for (auto function : getGraphs(getOperation())) {
-    FailureOr<HaloWidths> widths =
-        findHaloWidths(function, mesh, meshName, {objective, *found, transport, always, seed});
+    FailureOr<HaloWidths> widths = findHaloWidths(function, mesh, meshName, {objective, *found, engine, always, seed});
     if (failed(widths))
       return failure();
     emitRemarks(function, *widths);

@@ -13,7 +13,7 @@
 #include "PlainLoops.h"
 
 #include "GraphMatch.h"
-#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 

@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(plan-split-launches{cluster=h100 transport=streams})' | FileCheck %s --check-prefixes=CHECK,STREAMS
+// RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(plan-split-launches{cluster=h100 engine=streams})' | FileCheck %s --check-prefixes=CHECK,STREAMS
 // RUN: dovetail-opt %s --split-input-file --pass-pipeline='builtin.module(plan-split-launches)' | FileCheck %s --check-prefixes=CHECK,THREADS
 
 // A large value takes longer than the exchange of its halo by streams. Threads copy the halo themselves, so the interior

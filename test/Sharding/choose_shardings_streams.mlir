@@ -1,4 +1,4 @@
-// RUN: dovetail-opt %s --dovetail-choose-shardings="objective=time cluster=h100 transport=streams" --split-input-file | FileCheck %s
+// RUN: dovetail-opt %s --dovetail-choose-shardings="objective=time cluster=h100 engine=streams" --split-input-file | FileCheck %s
 
 // Two ranks have all columns, 16 each, and all four need four of either half. Each half comes from who has it, 12
 // columns of 4096 floats, to three others: from ranks with their parts of the one half, that of the other cannot be had.

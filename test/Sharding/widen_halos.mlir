@@ -1,7 +1,7 @@
 // RUN: dovetail-opt %s --dovetail-widen-halos=always --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s
 // RUN: dovetail-opt %s --dovetail-widen-halos=seed=3 --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s --check-prefix=RANDOM
 // RUN: dovetail-opt %s --dovetail-widen-halos --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s --check-prefix=TIME
-// RUN: dovetail-opt %s --dovetail-widen-halos="cluster=h100 transport=streams" --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s --check-prefix=GPU
+// RUN: dovetail-opt %s --dovetail-widen-halos="cluster=h100 engine=streams" --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s --check-prefix=GPU
 // RUN: dovetail-opt %s --dovetail-widen-halos=objective=bytes --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s --check-prefix=BYTES
 // RUN: dovetail-opt %s --dovetail-widen-halos=objective=memory --dovetail-merge-reshards --dovetail-verify-partition --split-input-file 2>/dev/null | FileCheck %s --check-prefix=MEMORY
 // RUN: dovetail-opt %s --dovetail-widen-halos --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK

@@ -49,11 +49,11 @@ struct ExchangeCost {
 /// Costs of exchanges on one mesh of ranks of a cluster.
 class ExchangeCosts {
 public:
-  ExchangeCosts(layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
-      : mesh(std::move(mesh)), cluster(cluster), transport(transport), levels(this->mesh, cluster),
-        counter(this->mesh, transport == TransportKind::Streams) {
+  ExchangeCosts(layout::Mesh mesh, const Cluster &cluster, ExchangeEngine engine)
+      : mesh(std::move(mesh)), cluster(cluster), engine(engine), levels(this->mesh, cluster),
+        counter(this->mesh, engine == ExchangeEngine::Streams) {
     for (const std::vector<int> &near : levels.near)
-      beyond.emplace_back(levels.mesh, transport == TransportKind::Streams, near);
+      beyond.emplace_back(levels.mesh, engine == ExchangeEngine::Streams, near);
   }
 
   const layout::Mesh &getMesh() const { return mesh; }
@@ -107,7 +107,7 @@ private:
 
   layout::Mesh mesh;
   const Cluster &cluster;
-  TransportKind transport;
+  ExchangeEngine engine;
   Levels levels;
   /// Of all that exchanges move, and of what goes beyond groups of each link.
   layout::ExchangeCounter counter;

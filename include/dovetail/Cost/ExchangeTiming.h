@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares TransportKind, and what it takes to do collectives and messages over links of several levels.
+// Declares ExchangeEngine, and what it takes to do collectives and messages over links of several levels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 namespace dovetail {
 
 /// How ranks carry out exchanges.
-enum class TransportKind {
+enum class ExchangeEngine {
   /// Ranks are threads: each copies what it needs from the memory of others itself, from one after the other, and does
   /// nothing else meanwhile. Collectives are such copies, too.
   Threads,
@@ -31,7 +31,7 @@ enum class TransportKind {
 };
 
 /// How ranks of a program that has its memory there carry out exchanges.
-TransportKind getTransportKind(plan::ProgramMemory memory);
+ExchangeEngine getExchangeEngine(plan::ProgramMemory memory);
 
 /// What a rank has to do with others over links of one level.
 struct LinkTraffic {

@@ -19,12 +19,12 @@ class ObjectiveOption<string default>
                clEnumValN(::dovetail::Objective::Memory, "memory", "memory of ranks"))}]>;
 defvar clusterOption = Option<"cluster", "cluster", "std::string", "\"cpu\"",
                               "The devices of ranks and their links, one that is built in, or a file">;
-defvar transportOption = Option<"transport", "transport", "::dovetail::TransportKind",
-                                "::dovetail::TransportKind::Threads", "How ranks carry out exchanges", [{
+defvar engineOption = Option<"engine", "engine", "::dovetail::ExchangeEngine",
+                                "::dovetail::ExchangeEngine::Threads", "How ranks carry out exchanges", [{
                                   llvm::cl::values(
-                                    clEnumValN(::dovetail::TransportKind::Threads, "threads",
+                                    clEnumValN(::dovetail::ExchangeEngine::Threads, "threads",
                                                "as threads that copy from each other"),
-                                    clEnumValN(::dovetail::TransportKind::Streams, "streams",
+                                    clEnumValN(::dovetail::ExchangeEngine::Streams, "streams",
                                                "as devices, with a library's collectives"))}]>;
 
 #endif // DOVETAIL_COST_PASSOPTIONS_TD

@@ -14,7 +14,7 @@
 #ifndef DOVETAIL_COST_SIMULATION_H
 #define DOVETAIL_COST_SIMULATION_H
 
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 
 namespace dovetail {
 
@@ -22,7 +22,7 @@ namespace dovetail {
 struct RankTime {
   /// Products, kernels and pools, and copies, of the rank's own.
   double products = 0, elements = 0, copies = 0;
-  /// Copying from other ranks itself (`TransportKind::Threads`, over links that are copied over).
+  /// Copying from other ranks itself (`ExchangeEngine::Threads`, over links that are copied over).
   double exchanging = 0;
   /// Standing still until others have begun or are done, or a message has arrived.
   double waiting = 0;
@@ -41,7 +41,7 @@ struct RankTime {
 /// that goes over them in this exchange, in either direction, and steps that need it come after a wait.
 class Simulation {
 public:
-  Simulation(const PlanWork &work, const Cluster &cluster);
+  Simulation(const PlanSteps &work, const Cluster &cluster);
 
   /// When a rank began and ended a step. An exchange that goes on beside steps ends when it is complete.
   double getBegin(size_t step, int rank) const { return begins[step * numRanks + rank]; }
@@ -72,7 +72,7 @@ private:
 
 /// What an exchange takes on a rank beside its steps, if all that it has to do with have begun: all of it with streams,
 /// the messages of threads.
-double getAsideSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, TransportKind transport, int rank);
+double getAsideSeconds(const ExchangeTraffic &traffic, const Cluster &cluster, ExchangeEngine engine, int rank);
 
 } // namespace dovetail
 

@@ -25,7 +25,7 @@ namespace dovetail {
 struct PredictedRun {
   /// As the runtime has it.
   runtime::Plan plan;
-  PlanWork work;
+  PlanSteps work;
   Simulation simulation;
   /// Of each rank.
   std::vector<runtime::MemoryUse> memory;

@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_DRIVER_STEPTIMES_H
 #define DOVETAIL_DRIVER_STEPTIMES_H
 
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 #include "dovetail/Driver/Compilation.h"
 
 #include <vector>
@@ -23,7 +23,7 @@ namespace dovetail {
 /// What a program does, and how long that took. Times are in seconds.
 struct StepTimes {
   /// Its steps' `op` are null: they are not there any more.
-  PlanWork work;
+  PlanSteps work;
   /// Of each step on each rank the least of all runs, as other work of the machine only adds: `steps[step][rank]`.
   std::vector<std::vector<double>> steps;
   /// Of each step the time from the last rank's beginning to the last rank's end, without what ranks wait for others.

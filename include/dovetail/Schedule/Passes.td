@@ -199,7 +199,7 @@ def SplitLaunches : Pass<"plan-split-launches", "::mlir::ModuleOp"> {
     plan.launch @neg(%x) -> (%own) loops [16 by <{"y" : (0, 5), (7, 16)}>] : ...
     ```
   }];
-  let options = [clusterOption, transportOption,
+  let options = [clusterOption, engineOption,
                  Option<"always", "always", "bool", "false", "Split all that can be, whatever that costs">];
 }
 

@@ -34,7 +34,7 @@ def ChooseShardings : Pass<"dovetail-choose-shardings", "::mlir::ModuleOp"> {
                         "How many bytes ranks take for each byte of weights that they have all the time, as libraries pack some">,
                  Option<"gather", "gather", "bool", "true",
                         "Where memory matters, whether ranks may store pieces of weights, which are gathered before each use">,
-                 clusterOption, transportOption,
+                 clusterOption, engineOption,
                  Option<"work", "work", "uint64_t", "::dovetail::SearchLimits().work",
                         "How many costs the search looks at, at most">,
                  Option<"explain", "explain", "bool", "false",
@@ -70,7 +70,7 @@ def HoistReshards : Pass<"dovetail-hoist-reshards", "::mlir::ModuleOp"> {
 
     Of unequal devices, none may then compute for longer than the exchange saves, unless bytes are what is to be least.
   }];
-  let options = [ObjectiveOption<"Time">, clusterOption, transportOption];
+  let options = [ObjectiveOption<"Time">, clusterOption, engineOption];
 }
 
 def WidenHalos : Pass<"dovetail-widen-halos", "::mlir::ModuleOp"> {
@@ -89,7 +89,7 @@ def WidenHalos : Pass<"dovetail-widen-halos", "::mlir::ModuleOp"> {
     read.
   }];
   let options = [ObjectiveOption<"Time">,
-                 clusterOption, transportOption,
+                 clusterOption, engineOption,
                  Option<"always", "always", "bool", "false", "Exchange as seldom as can be, whatever that costs">,
                  Option<"seed", "seed", "uint64_t", "0",
                         "If not 0, what is least does not matter: anything that may be decided is, at random">];

@@ -12,7 +12,7 @@
 
 #include "KernelAnalysis.h"
 
-#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 #include "dovetail/Dialect/Dovetail/IR/JoinedLines.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"

@@ -116,7 +116,7 @@ TEST(ExchangeCostsProperty, MessagesGoOverEachLinkAsPlanned) {
     layout::ExchangePlace place{mesh, shape, from, to, {from, rows}, {to, rows}};
     if (place.findKind(4) != layout::ExchangeKind::Messages)
       return;
-    ExchangeCosts costs(mesh, cluster, TransportKind::Streams);
+    ExchangeCosts costs(mesh, cluster, ExchangeEngine::Streams);
     std::optional<ExchangeCost> cost = costs.get(types[0], held, needed);
     ASSERT_TRUE(cost);
 

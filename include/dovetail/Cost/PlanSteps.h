@@ -1,4 +1,4 @@
-//===- PlanWork.h - What ranks do in the steps of a program -----*- C++ -*-===//
+//===- PlanSteps.h - What ranks do in the steps of a program ----*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares PlanWork: what each rank computes in each step of a program, and what ranks send each other.
+// Declares PlanSteps: what each rank computes in each step of a program, and what ranks send each other.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_COST_PLANWORK_H
-#define DOVETAIL_COST_PLANWORK_H
+#ifndef DOVETAIL_COST_PLANSTEPS_H
+#define DOVETAIL_COST_PLANSTEPS_H
 
 #include "dovetail/Cost/ExchangeTiming.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
@@ -68,9 +68,9 @@ struct PlanStep {
 };
 
 /// The steps of a run, without the prologue.
-struct PlanWork {
+struct PlanSteps {
   layout::Mesh mesh;
-  TransportKind transport = TransportKind::Threads;
+  ExchangeEngine engine = ExchangeEngine::Threads;
   std::vector<PlanStep> steps;
 
   /// For work that outlives its program: steps do not refer to their operations any more.
@@ -81,11 +81,11 @@ struct PlanWork {
 };
 
 /// Finds the work of steps of one program, once for kernels, values and exchanges that are alike.
-class StepWorks {
+class StepCounter {
 public:
   /// `cluster` and what `program` uses outlive it.
-  StepWorks(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport);
-  ~StepWorks();
+  StepCounter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, ExchangeEngine engine);
+  ~StepCounter();
 
   /// The work of a step whose exchanges, if it is one, have been chosen. Fails after an error.
   mlir::FailureOr<PlanStep> get(plan::StepOpInterface op);
@@ -96,8 +96,8 @@ private:
 };
 
 /// Finds the work of `program`, whose exchanges have been chosen, over the links of `cluster`. Fails after an error.
-mlir::FailureOr<PlanWork> getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport);
+mlir::FailureOr<PlanSteps> getPlanSteps(plan::ProgramOp program, const Cluster &cluster, ExchangeEngine engine);
 
 } // namespace dovetail
 
-#endif // DOVETAIL_COST_PLANWORK_H
+#endif // DOVETAIL_COST_PLANSTEPS_H

@@ -1,4 +1,4 @@
-//===- ElementWork.cpp - What an element takes to compute -----------------===//
+//===- CountElement.cpp - What an element takes to compute ----------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 
 #include "dovetail/Dialect/Dovetail/Definition/LineBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- KernelWork.cpp - What kernels compute ------------------------------===//
+//===- KernelCounter.cpp - What kernels compute ---------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,19 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements KernelWork.
+// Implements KernelCounter.
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelWork.h"
+#include "KernelCounter.h"
 
-#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 #include "dovetail/Layout/Window.h"
 
 using namespace mlir;
 using namespace dovetail;
 
-double KernelWork::countElement(const Part &part, ArrayRef<int64_t> iterations) const {
+double KernelCounter::countElement(const Part &part, ArrayRef<int64_t> iterations) const {
   const Definition &definition = part.definition;
   SmallVector<int64_t> ends;
   std::optional<double> averagePart;
@@ -48,7 +48,7 @@ static double getIterations(const Loop &loop) {
   return double(loop.extent);
 }
 
-KernelWork::KernelWork(plan::KernelOp kernel) : kernel(kernel), rank(kernel.getShape().size()) {
+KernelCounter::KernelCounter(plan::KernelOp kernel) : kernel(kernel), rank(kernel.getShape().size()) {
   for (const Loop &loop : kernel.getLoops())
     extents.push_back(getIterations(loop));
   // Taps come behind all loops of the kernel.
@@ -71,7 +71,7 @@ KernelWork::KernelWork(plan::KernelOp kernel) : kernel(kernel), rank(kernel.getS
     addOperation(&op);
 }
 
-void KernelWork::addUse(Value value, const Coordinates &index) {
+void KernelCounter::addUse(Value value, const Coordinates &index) {
   auto isSame = [&](const Coordinates &other) {
     return llvm::equal(index, other, [](const Coordinate &a, const Coordinate &b) { return a.hash == b.hash; });
   };
@@ -80,8 +80,8 @@ void KernelWork::addUse(Value value, const Coordinates &index) {
     known.push_back(index);
 }
 
-KernelWork::Coordinate KernelWork::getCoordinate(const Definition &definition, const layout::AccessDim &dim,
-                                                 const Coordinates &loops) const {
+KernelCounter::Coordinate KernelCounter::getCoordinate(const Definition &definition, const layout::AccessDim &dim,
+                                                       const Coordinates &loops) const {
   Coordinate result{llvm::SmallBitVector(extents.size()), 0};
   std::optional<int> single = dim.index.asLoop();
   for (size_t number = 0; number < loops.size(); ++number) {
@@ -106,8 +106,8 @@ KernelWork::Coordinate KernelWork::getCoordinate(const Definition &definition, c
   return result;
 }
 
-KernelWork::Coordinates KernelWork::getIndex(const Definition &definition, const Access &access,
-                                             const Coordinates &loops) const {
+KernelCounter::Coordinates KernelCounter::getIndex(const Definition &definition, const Access &access,
+                                                   const Coordinates &loops) const {
   Coordinates result;
   for (const layout::AccessDim &dim : access.dims)
     result.push_back(getCoordinate(definition, dim, loops));
@@ -122,7 +122,7 @@ template <typename Coordinates> static llvm::SmallBitVector getLoops(const Coord
   return loops;
 }
 
-void KernelWork::addOperation(Operation *op) {
+void KernelCounter::addOperation(Operation *op) {
   auto part = llvm::find_if(parts, [&](Part &part) { return part.op == op; });
   if (part == parts.end())
     return;
@@ -163,7 +163,7 @@ void KernelWork::addOperation(Operation *op) {
   }
 }
 
-const KernelCounts &KernelWork::get(ArrayRef<int64_t> iterations) {
+const KernelCounts &KernelCounter::get(ArrayRef<int64_t> iterations) {
   auto [entry, isNew] = known.try_emplace(std::vector<int64_t>(iterations.begin(), iterations.end()));
   KernelCounts &counts = entry->second;
   if (!isNew)

@@ -1,4 +1,4 @@
-//===- WorkModel.cpp - How long operations take ---------------------------===//
+//===- OpCosts.cpp - How long operations take -----------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements WorkModel.
+// Implements OpCosts.
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Cost/WorkModel.h"
+#include "dovetail/Cost/OpCosts.h"
 
 #include "dovetail/Calls/Winograd.h"
-#include "dovetail/Dialect/Dovetail/Definition/ElementWork.h"
+#include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,7 +27,7 @@ static bool isCheapElement(Operation *op) {
   return defined && defined.isCheapElement() && !defined.getDefinition().isFold;
 }
 
-bool WorkModel::isStored(Value value) {
+bool OpCosts::isStored(Value value) {
   Operation *op = value.getDefiningOp();
   auto defined = dyn_cast_or_null<DefinitionOpInterface>(op);
   if (!defined || !value.hasOneUse() || op->getNumResults() != 1)
@@ -42,7 +42,7 @@ bool WorkModel::isStored(Value value) {
   return !isProduct || !isCheapElement(user) || user->getResult(0).getType() != value.getType();
 }
 
-bool WorkModel::isFoldOfRows(DefinitionOpInterface op, const Definition &definition) {
+bool OpCosts::isFoldOfRows(DefinitionOpInterface op, const Definition &definition) {
   if (op->getNumOperands() != 1 || definition.isProduct || !op.isReduction())
     return false;
   Value operand = op->getOperand(0);
@@ -67,7 +67,7 @@ bool WorkModel::isFoldOfRows(DefinitionOpInterface op, const Definition &definit
   return isReadAgain;
 }
 
-WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const DenseSet<Value> &constants) {
+OpCosts::OpCosts(DefinitionOpInterface op, const OpRelation &relation, const DenseSet<Value> &constants) {
   Definition definition = op.getDefinition();
   for (const Loop &loop : relation.loops)
     extents.push_back(loop.extent);
@@ -117,12 +117,12 @@ WorkModel::WorkModel(DefinitionOpInterface op, const OpRelation &relation, const
     llvm::append_range(rowLoops, llvm::seq<unsigned>(definition.resultRank, extents.size()));
 }
 
-bool WorkModel::isPartOfReader(ArrayRef<int64_t> sizes) const {
+bool OpCosts::isPartOfReader(ArrayRef<int64_t> sizes) const {
   return isFused ||
          (!rowLoops.empty() && llvm::all_of(rowLoops, [&](unsigned loop) { return sizes[loop] == extents[loop]; }));
 }
 
-bool WorkModel::hasWinogradForm(const Definition &definition) {
+bool OpCosts::hasWinogradForm(const Definition &definition) {
   SmallVector<int64_t> loops;
   for (const Loop &loop : definition.loops)
     loops.push_back(loop.extent);
@@ -130,7 +130,7 @@ bool WorkModel::hasWinogradForm(const Definition &definition) {
   return found && calls::isWinogradForm(*found);
 }
 
-void WorkModel::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {
+void OpCosts::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {
   roles.assign(extents.size(), Role::Batch);
   if (!definition.isProduct)
     return;
@@ -153,7 +153,7 @@ void WorkModel::findRoles(const OpRelation &relation, const Definition &definiti
       met *= static_cast<double>(extent) / static_cast<double>(extents[dim.loop]);
 }
 
-void WorkModel::findOperations(DefinitionOpInterface op, const Definition &definition) {
+void OpCosts::findOperations(DefinitionOpInterface op, const Definition &definition) {
   SmallVector<int64_t> ends;
   double elements = 1, iterations = inner;
   for (auto [number, loop] : llvm::enumerate(definition.loops)) {
@@ -169,7 +169,7 @@ void WorkModel::findOperations(DefinitionOpInterface op, const Definition &defin
     operationsOfIteration = elements * countElement(op, definition, ends) / iterations;
 }
 
-double WorkModel::getBytes(const Tensor &tensor, ArrayRef<int64_t> sizes) const {
+double OpCosts::getBytes(const Tensor &tensor, ArrayRef<int64_t> sizes) const {
   double bytes = tensor.bytes;
   for (unsigned loop : tensor.loops)
     if (sizes[loop] != extents[loop])
@@ -177,7 +177,7 @@ double WorkModel::getBytes(const Tensor &tensor, ArrayRef<int64_t> sizes) const 
   return bytes;
 }
 
-StepWork WorkModel::getWork(ArrayRef<int64_t> sizes) const {
+StepWork OpCosts::getWork(ArrayRef<int64_t> sizes) const {
   StepWork work = form;
   double iterations = inner * met;
   for (auto [size, counts] : llvm::zip_equal(sizes, isCounted))
@@ -208,7 +208,7 @@ StepWork WorkModel::getWork(ArrayRef<int64_t> sizes) const {
   return work;
 }
 
-double WorkModel::getSeconds(const Device &device, ArrayRef<int64_t> sizes) const {
+double OpCosts::getSeconds(const Device &device, ArrayRef<int64_t> sizes) const {
   StepWork work = getWork(sizes);
   double seconds = device.getSeconds(work);
   if (isWinograd && device.hasWinograd && work.operations > 0)
@@ -217,7 +217,7 @@ double WorkModel::getSeconds(const Device &device, ArrayRef<int64_t> sizes) cons
   return isPartOfReader(sizes) ? std::max(seconds - device.stepSeconds, 0.0) : seconds;
 }
 
-double WorkModel::getSeconds(const Device &device) const { return getSeconds(device, extents); }
+double OpCosts::getSeconds(const Device &device) const { return getSeconds(device, extents); }
 
 /// Sizes of the largest pieces of loops of these extents. Loops are split over different axes, so that some rank has
 /// the largest piece of each.
@@ -240,12 +240,12 @@ static double getLargest(const Cluster &cluster, const layout::Mesh &mesh, Array
   return largest;
 }
 
-double WorkModel::getSeconds(const Cluster &cluster, const layout::Mesh &mesh, ArrayRef<DimShardingAttr> loops) const {
+double OpCosts::getSeconds(const Cluster &cluster, const layout::Mesh &mesh, ArrayRef<DimShardingAttr> loops) const {
   return getLargest(cluster, mesh, extents, loops,
                     [&](int rank, ArrayRef<int64_t> sizes) { return getSeconds(cluster.getDevice(rank), sizes); });
 }
 
-double WorkModel::getShare(ArrayRef<int64_t> sizes) const {
+double OpCosts::getShare(ArrayRef<int64_t> sizes) const {
   // What is looked up counts for its owner.
   double share = 1;
   for (auto [extent, size] : llvm::zip_equal(extents, sizes))
@@ -253,8 +253,8 @@ double WorkModel::getShare(ArrayRef<int64_t> sizes) const {
   return share;
 }
 
-double WorkModel::getLargestShare(const Cluster &cluster, const layout::Mesh &mesh,
-                                  ArrayRef<DimShardingAttr> loops) const {
+double OpCosts::getLargestShare(const Cluster &cluster, const layout::Mesh &mesh,
+                                ArrayRef<DimShardingAttr> loops) const {
   if (cluster.isUniform())
     return getShare(getLargestSizes(extents, loops));
   // All of it takes a device so long, with work of each kind at its speed.
@@ -269,7 +269,7 @@ double WorkModel::getLargestShare(const Cluster &cluster, const layout::Mesh &me
   });
 }
 
-double WorkModel::getWeightBytes(ArrayRef<DimShardingAttr> loops) const {
+double OpCosts::getWeightBytes(ArrayRef<DimShardingAttr> loops) const {
   SmallVector<int64_t> sizes = getLargestSizes(extents, loops);
   double bytes = 0;
   for (const Tensor &tensor : weights)
@@ -277,7 +277,7 @@ double WorkModel::getWeightBytes(ArrayRef<DimShardingAttr> loops) const {
   return bytes;
 }
 
-double WorkModel::getResultBytes(ArrayRef<DimShardingAttr> loops) const {
+double OpCosts::getResultBytes(ArrayRef<DimShardingAttr> loops) const {
   SmallVector<int64_t> sizes = getLargestSizes(extents, loops);
   double bytes = 0;
   for (const Tensor &tensor : results)

@@ -1,4 +1,4 @@
-//===- WorkModelTest.cpp - Tests of how long operations take --------------===//
+//===- OpCostsTest.cpp - Tests of how long operations take ----------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Cost/WorkModel.h"
+#include "dovetail/Cost/OpCosts.h"
 
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,9 +18,9 @@ using namespace dovetail;
 
 namespace {
 
-class WorkModelTest : public testing::Test {
+class OpCostsTest : public testing::Test {
 protected:
-  WorkModelTest() { context.loadDialect<DovetailDialect, func::FuncDialect>(); }
+  OpCostsTest() { context.loadDialect<DovetailDialect, func::FuncDialect>(); }
 
   /// What the first operation of a function reads and writes, of pieces of its loops of these sizes.
   double countBytes(StringRef body, ArrayRef<int64_t> sizes) {
@@ -29,7 +29,7 @@ protected:
       return -1;
     double bytes = -1;
     module->walk([&](DefinitionOpInterface op) {
-      StepWork work = WorkModel(op, op.getRelation(), /*constants=*/{}).getWork(sizes);
+      StepWork work = OpCosts(op, op.getRelation(), /*constants=*/{}).getWork(sizes);
       bytes = work.readBytes + work.writtenBytes;
       return WalkResult::interrupt();
     });
@@ -41,7 +41,7 @@ protected:
 
 } // namespace
 
-TEST_F(WorkModelTest, RowsAreReadAgainWhereTheyAreWhole) {
+TEST_F(OpCostsTest, RowsAreReadAgainWhereTheyAreWhole) {
   const char *softmax = R"mlir(
   func.func @softmax(%x: tensor<6x40xf32>) -> tensor<6x40xf32> {
     %max, %sum = dovetail.sum_exp %x {axes = array<i64: 1>} : (tensor<6x40xf32>) -> (tensor<6x1xf32>, tensor<6x1xf32>)

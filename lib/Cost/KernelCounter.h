@@ -1,4 +1,4 @@
-//===- KernelWork.h - What kernels compute ----------------------*- C++ -*-===//
+//===- KernelCounter.h - What kernels compute -------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares KernelWork, which counts from definitions what a generated kernel computes and reads.
+// Declares KernelCounter, which counts from definitions what a generated kernel computes and reads.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_COST_KERNELWORK_H
-#define DOVETAIL_LIB_COST_KERNELWORK_H
+#ifndef DOVETAIL_LIB_COST_KERNELCOUNTER_H
+#define DOVETAIL_LIB_COST_KERNELCOUNTER_H
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -31,9 +31,9 @@ struct KernelCounts {
 /// Counts what the kernels of a plan do. A value of the body is computed once for each iteration of the loops that the
 /// coordinates depend on at which it is read, as generated code does: what does not depend on an inner loop stands
 /// outside of it. What an operation computes for an element is what it emits.
-class KernelWork {
+class KernelCounter {
 public:
-  explicit KernelWork(plan::KernelOp kernel);
+  explicit KernelCounter(plan::KernelOp kernel);
 
   /// Of a rank that has so many iterations of each loop of the kernel.
   const KernelCounts &get(llvm::ArrayRef<int64_t> iterations);
@@ -75,4 +75,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_COST_KERNELWORK_H
+#endif // DOVETAIL_LIB_COST_KERNELCOUNTER_H

@@ -1,4 +1,4 @@
-//===- PlanWorkTest.cpp - Work and simulated runs of programs -------------===//
+//===- PlanStepsTest.cpp - Work and simulated runs of programs ------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 #include "dovetail/Cost/Simulation.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -21,18 +21,18 @@ using namespace dovetail;
 
 namespace {
 
-class PlanWorkTest : public testing::Test {
+class PlanStepsTest : public testing::Test {
 protected:
-  PlanWorkTest() { context.loadDialect<DovetailDialect, plan::PlanDialect>(); }
+  PlanStepsTest() { context.loadDialect<DovetailDialect, plan::PlanDialect>(); }
 
   /// Of the one program of `source`.
-  PlanWork getWork(const std::string &source, const Cluster &cluster,
-                   TransportKind transport = TransportKind::Streams) {
+  PlanSteps getWork(const std::string &source, const Cluster &cluster,
+                    ExchangeEngine engine = ExchangeEngine::Streams) {
     module = parseSourceString<ModuleOp>(source, &context);
     if (!module)
       return {};
-    FailureOr<PlanWork> work = getPlanWork(*module->getOps<plan::ProgramOp>().begin(), cluster, transport);
-    return succeeded(work) ? *work : PlanWork();
+    FailureOr<PlanSteps> work = getPlanSteps(*module->getOps<plan::ProgramOp>().begin(), cluster, engine);
+    return succeeded(work) ? *work : PlanSteps();
   }
 
   MLIRContext context;
@@ -91,8 +91,8 @@ std::string getPooling(const std::string &between = "") {
 
 } // namespace
 
-TEST_F(PlanWorkTest, CountsElementsAndMessages) {
-  PlanWork work = getWork(getPooling(), getSlowCluster());
+TEST_F(PlanStepsTest, CountsElementsAndMessages) {
+  PlanSteps work = getWork(getPooling(), getSlowCluster());
   ASSERT_EQ(work.steps.size(), 4u);
   const PlanStep &add = work.steps[0], &halo = work.steps[1], &wait = work.steps[2], &pool = work.steps[3];
   EXPECT_EQ(add.name, "biased");
@@ -119,9 +119,9 @@ TEST_F(PlanWorkTest, CountsElementsAndMessages) {
   EXPECT_EQ(wait.read, std::vector<unsigned>{1});
 }
 
-TEST_F(PlanWorkTest, ThreadsCopyThemselves) {
+TEST_F(PlanStepsTest, ThreadsCopyThemselves) {
   Cluster cluster = getSlowCluster();
-  Simulation run(getWork(getPooling(), cluster, TransportKind::Threads), cluster);
+  Simulation run(getWork(getPooling(), cluster, ExchangeEngine::Threads), cluster);
   // 40 and 50 elements.
   EXPECT_DOUBLE_EQ(run.getEnd(0, 0), 5);
   EXPECT_DOUBLE_EQ(run.getEnd(0, 1), 6);
@@ -141,7 +141,7 @@ TEST_F(PlanWorkTest, ThreadsCopyThemselves) {
 }
 
 /// By streams, and by messages that threads or processes send each other.
-class BesideSteps : public PlanWorkTest, public testing::WithParamInterface<TransportKind> {};
+class BesideSteps : public PlanStepsTest, public testing::WithParamInterface<ExchangeEngine> {};
 
 TEST_P(BesideSteps, ExchangesGoOn) {
   Cluster slow = getSlowCluster(), cluster("apart", slow.getDevices(), {{"far", 0, 2, 0.5, 10}});
@@ -164,9 +164,9 @@ TEST_P(BesideSteps, ExchangesGoOn) {
   EXPECT_DOUBLE_EQ(run.getSeconds(), 28);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, BesideSteps, testing::Values(TransportKind::Streams, TransportKind::Threads));
+INSTANTIATE_TEST_SUITE_P(Transports, BesideSteps, testing::Values(ExchangeEngine::Streams, ExchangeEngine::Threads));
 
-TEST_F(PlanWorkTest, CollectivesGoLevelByLevel) {
+TEST_F(PlanStepsTest, CollectivesGoLevelByLevel) {
   const char *source = R"mlir(
   dovetail.mesh @mesh = ["k" = 4]
   !a = !plan.ref<tensor<16x8xf32, #dovetail.sharding<@mesh, [{}, {"k" : 0, 2, 4, 6, 8}]>>>
@@ -188,7 +188,7 @@ TEST_F(PlanWorkTest, CollectivesGoLevelByLevel) {
   }
 )mlir";
   Cluster cluster = getSlowCluster();
-  PlanWork work = getWork(source, cluster);
+  PlanSteps work = getWork(source, cluster);
   ASSERT_EQ(work.steps.size(), 3u);
   const StepWork &product = work.steps[0].getWork(3);
   EXPECT_EQ(product.kind, StepWork::Kind::Product);
@@ -215,14 +215,14 @@ TEST_F(PlanWorkTest, CollectivesGoLevelByLevel) {
   EXPECT_DOUBLE_EQ(run.getRankTime(2).waiting, near + far);
 
   // Threads take all four parts themselves.
-  PlanWork threads = getWork(source, cluster, TransportKind::Threads);
+  PlanSteps threads = getWork(source, cluster, ExchangeEngine::Threads);
   EXPECT_FALSE(threads.steps[1].traffic->isCollective());
   EXPECT_EQ(threads.steps[1].traffic->get(0, 0).receivedBytes, 256);
   EXPECT_EQ(threads.steps[1].traffic->get(0, 1).receivedBytes, 512);
   EXPECT_EQ(threads.steps[1].traffic->localBytes[0], 256);
 }
 
-TEST_F(PlanWorkTest, PackedPartsAreCopiedBeforeAndAfter) {
+TEST_F(PlanStepsTest, PackedPartsAreCopiedBeforeAndAfter) {
   const char *source = R"mlir(
   dovetail.mesh @mesh = ["k" = 4]
   !columns = !plan.ref<tensor<6x8xf32, #dovetail.sharding<@mesh, [{}, {"k" : 0, 2, 4, 6, 8}]>>>
@@ -243,7 +243,7 @@ TEST_F(PlanWorkTest, PackedPartsAreCopiedBeforeAndAfter) {
   }
 )mlir";
   Cluster cluster = getSlowCluster();
-  PlanWork work = getWork(source, cluster);
+  PlanSteps work = getWork(source, cluster);
   ASSERT_EQ(work.steps.size(), 2u);
   const ExchangeTraffic &traffic = *work.steps[0].traffic;
   ASSERT_TRUE(traffic.isCollective());
@@ -258,7 +258,7 @@ TEST_F(PlanWorkTest, PackedPartsAreCopiedBeforeAndAfter) {
   EXPECT_DOUBLE_EQ(run.getSeconds(), 2 + 14.4 + 2 + 14.4 + 2 * 360 / 1e9);
 }
 
-TEST_F(PlanWorkTest, CountsWhatFusedKernelsDo) {
+TEST_F(PlanStepsTest, CountsWhatFusedKernelsDo) {
   const char *source = R"mlir(
   dovetail.mesh @mesh = ["y" = 1]
   plan.kernel @rows(%x: tensor<4x10xf32>) layouts [<[0, 1], [4, 10]>] -> [<[0, 1], [4, 10]>] {
@@ -289,7 +289,7 @@ TEST_F(PlanWorkTest, CountsWhatFusedKernelsDo) {
     plan.launch @take(%table, %rows) -> (%taken) loops [3, 8, 1000] : (!table, !rows) -> (!taken)
   }
 )mlir";
-  PlanWork work = getWork(source, getSlowCluster());
+  PlanSteps work = getWork(source, getSlowCluster());
   ASSERT_EQ(work.steps.size(), 2u);
   // A row's sum once for the row, and a division, which takes the time of five additions, for each element.
   EXPECT_EQ(work.steps[0].getWork(0).operations, 4 * 10 + 40 * 5);

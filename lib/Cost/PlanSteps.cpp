@@ -1,4 +1,4 @@
-//===- PlanWork.cpp - What ranks do in the steps of a program -------------===//
+//===- PlanSteps.cpp - What ranks do in the steps of a program ------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements StepWorks and getPlanWork.
+// Implements StepCounter and getPlanSteps.
 //
 //===----------------------------------------------------------------------===//
 
-#include "dovetail/Cost/PlanWork.h"
+#include "dovetail/Cost/PlanSteps.h"
 
 #include "ExchangeTraffic.h"
-#include "KernelWork.h"
+#include "KernelCounter.h"
 #include "dovetail/Cost/CallWork.h"
 
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
@@ -36,10 +36,10 @@ struct Extents {
 
 } // namespace
 
-class StepWorks::Counter {
+class StepCounter::Counter {
 public:
-  Counter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
-      : program(program), mesh(mesh), numRanks(mesh.numRanks()), traffic(mesh, cluster, transport) {}
+  Counter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, ExchangeEngine engine)
+      : program(program), mesh(mesh), numRanks(mesh.numRanks()), traffic(mesh, cluster, engine) {}
 
   FailureOr<PlanStep> get(plan::StepOpInterface op);
 
@@ -64,14 +64,14 @@ private:
   TrafficCounter traffic;
   DenseMap<Attribute, Extents> loopExtents;
   DenseMap<Type, Extents> tensorExtents;
-  DenseMap<Operation *, std::unique_ptr<KernelWork>> kernels;
+  DenseMap<Operation *, std::unique_ptr<KernelCounter>> kernels;
 };
 
 //===----------------------------------------------------------------------===//
 // Parts of ranks
 //===----------------------------------------------------------------------===//
 
-Extents StepWorks::Counter::getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const {
+Extents StepCounter::Counter::getExtents(const layout::Sharding &sharding, ArrayRef<int64_t> shape) const {
   Extents result;
   std::map<std::vector<int64_t>, unsigned> numbers;
   for (int rank = 0; rank < numRanks; ++rank) {
@@ -84,7 +84,7 @@ Extents StepWorks::Counter::getExtents(const layout::Sharding &sharding, ArrayRe
   return result;
 }
 
-const Extents &StepWorks::Counter::getExtents(ArrayAttr loops) {
+const Extents &StepCounter::Counter::getExtents(ArrayAttr loops) {
   auto [entry, isNew] = loopExtents.try_emplace(loops);
   if (isNew) {
     SmallVector<int64_t> extents = plan::getExtents(loops);
@@ -93,7 +93,7 @@ const Extents &StepWorks::Counter::getExtents(ArrayAttr loops) {
   return entry->second;
 }
 
-const Extents &StepWorks::Counter::getExtents(RankedTensorType type) {
+const Extents &StepCounter::Counter::getExtents(RankedTensorType type) {
   auto [entry, isNew] = tensorExtents.try_emplace(type);
   if (isNew)
     entry->second = getExtents(toLayout(getSharding(type), mesh, type.getRank()), type.getShape());
@@ -107,9 +107,9 @@ static double getProduct(ArrayRef<int64_t> extents) {
   return product;
 }
 
-void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
-                                  llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork,
-                                  ArrayAttr reads) {
+void StepCounter::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Value> refs,
+                                    llvm::function_ref<StepWork(ArrayRef<int64_t>, ArrayRef<double>)> getWork,
+                                    ArrayAttr reads) {
   // References into the maps do not outlive another look-up.
   if (loops)
     getExtents(loops);
@@ -153,13 +153,13 @@ void StepWorks::Counter::addWorks(PlanStep &step, ArrayAttr loops, ArrayRef<Valu
 // Steps
 //===----------------------------------------------------------------------===//
 
-LogicalResult StepWorks::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
+LogicalResult StepCounter::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(program, op.getKernelAttr());
   if (!kernel)
     return op.emitOpError() << op.getKernelAttr() << " is not a plan.kernel";
-  std::unique_ptr<KernelWork> &counter = kernels[kernel];
+  std::unique_ptr<KernelCounter> &counter = kernels[kernel];
   if (!counter)
-    counter = std::make_unique<KernelWork>(kernel);
+    counter = std::make_unique<KernelCounter>(kernel);
   SmallVector<double> readSizes;
   for (Value read : op.getReads())
     readSizes.push_back(double(getElementByteSize(plan::getTensor(read).getElementType())));
@@ -197,7 +197,7 @@ LogicalResult StepWorks::Counter::addLaunch(PlanStep &step, plan::LaunchOp op) {
   return success();
 }
 
-void StepWorks::Counter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
+void StepCounter::Counter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
   if (auto convolution = dyn_cast<plan::ConvolutionOp>(op)) {
     if (convolution.getForm()->isTransposed)
       step.type = "deconvolution";
@@ -210,7 +210,7 @@ void StepWorks::Counter::addCall(PlanStep &step, Operation *op, ArrayAttr loops)
       op->getAttrOfType<ArrayAttr>("reads"));
 }
 
-void StepWorks::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
+void StepCounter::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
   addWorks(step, {}, {op.getSource(), op.getTarget()}, [&](ArrayRef<int64_t>, ArrayRef<double> bytes) {
     StepWork work;
     work.kind = StepWork::Kind::Copy;
@@ -221,7 +221,7 @@ void StepWorks::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
   });
 }
 
-FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
+FailureOr<PlanStep> StepCounter::Counter::get(plan::StepOpInterface op) {
   PlanStep step;
   step.op = op;
   step.name = plan::getStepName(op).str();
@@ -256,24 +256,24 @@ FailureOr<PlanStep> StepWorks::Counter::get(plan::StepOpInterface op) {
   return step;
 }
 
-StepWorks::StepWorks(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, TransportKind transport)
-    : counter(std::make_unique<Counter>(program, std::move(mesh), cluster, transport)) {}
+StepCounter::StepCounter(plan::ProgramOp program, layout::Mesh mesh, const Cluster &cluster, ExchangeEngine engine)
+    : counter(std::make_unique<Counter>(program, std::move(mesh), cluster, engine)) {}
 
-StepWorks::~StepWorks() = default;
+StepCounter::~StepCounter() = default;
 
-FailureOr<PlanStep> StepWorks::get(plan::StepOpInterface op) { return counter->get(op); }
+FailureOr<PlanStep> StepCounter::get(plan::StepOpInterface op) { return counter->get(op); }
 
-FailureOr<PlanWork> dovetail::getPlanWork(plan::ProgramOp program, const Cluster &cluster, TransportKind transport) {
+FailureOr<PlanSteps> dovetail::getPlanSteps(plan::ProgramOp program, const Cluster &cluster, ExchangeEngine engine) {
   auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(program, program.getMeshAttr());
   if (!mesh)
     return program.emitOpError("is over ") << program.getMeshAttr() << ", which is not a dovetail.mesh";
-  PlanWork work;
+  PlanSteps work;
   work.mesh = mesh.getMesh();
-  work.transport = transport;
-  StepWorks works(program, work.mesh, cluster, transport);
+  work.engine = engine;
+  StepCounter counter(program, work.mesh, cluster, engine);
   DenseMap<Value, unsigned> events;
   for (auto op : program.getBlock()->getOps<plan::StepOpInterface>()) {
-    FailureOr<PlanStep> step = works.get(op);
+    FailureOr<PlanStep> step = counter.get(op);
     if (failed(step))
       return failure();
     if (auto wait = dyn_cast<plan::WaitOp>(*op)) {

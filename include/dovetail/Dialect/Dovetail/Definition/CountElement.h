@@ -1,4 +1,4 @@
-//===- ElementWork.h - What an element takes to compute ---------*- C++ -*-===//
+//===- CountElement.h - What an element takes to compute --------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTWORK_H
-#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTWORK_H
+#ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_COUNTELEMENT_H
+#define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_COUNTELEMENT_H
 
 #include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.h"
 
@@ -32,4 +32,4 @@ bool readsOnly(DefinitionOpInterface op, const Definition &definition, unsigned 
 
 } // namespace dovetail
 
-#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_ELEMENTWORK_H
+#endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_COUNTELEMENT_H

@@ -1,4 +1,4 @@
-//===- WorkModel.h - How long operations take -------------------*- C++ -*-===//
+//===- OpCosts.h - How long operations take ---------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares WorkModel, which estimates from its definition how long an operation takes.
+// Declares OpCosts, which estimates from its definition how long an operation takes.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_COST_WORKMODEL_H
-#define DOVETAIL_COST_WORKMODEL_H
+#ifndef DOVETAIL_COST_OPCOSTS_H
+#define DOVETAIL_COST_OPCOSTS_H
 
 #include "dovetail/Cost/Cluster.h"
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
@@ -19,10 +19,10 @@
 namespace dovetail {
 
 /// The work of one operation, from its definition and its place in the graph.
-class WorkModel {
+class OpCosts {
 public:
   /// `constants`: what depends on constants alone.
-  WorkModel(DefinitionOpInterface op, const OpRelation &relation, const llvm::DenseSet<mlir::Value> &constants);
+  OpCosts(DefinitionOpInterface op, const OpRelation &relation, const llvm::DenseSet<mlir::Value> &constants);
 
   /// What a rank does whose pieces of the loops have these sizes.
   StepWork getWork(llvm::ArrayRef<int64_t> sizes) const;
@@ -91,4 +91,4 @@ private:
 
 } // namespace dovetail
 
-#endif // DOVETAIL_COST_WORKMODEL_H
+#endif // DOVETAIL_COST_OPCOSTS_H
