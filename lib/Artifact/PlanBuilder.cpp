@@ -12,6 +12,8 @@
 
 #include "PlanBuilder.h"
 
+#include "dovetail/runtime/ArtifactFormat.h"
+
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -257,7 +259,7 @@ LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &co
   for (const runtime::KernelUse &use : code.uses) {
     auto &entry = plan.kernel_uses.emplace_back(std::make_unique<artifact::KernelUseT>());
     entry->symbol = use.symbol;
-    entry->arch = use.arch;
+    entry->arch = runtime::archNumber(use.arch).value_or(0);
     entry->registers = use.registers;
     entry->shared_bytes = use.sharedBytes;
     entry->spill_stores = use.spillStores;

@@ -116,7 +116,7 @@ json describeKernels(const Plan &plan) {
   json result = json::array();
   for (const runtime::KernelUse &use : plan.kernelUses)
     result.push_back({{"symbol", use.symbol},
-                      {"arch", absl::StrCat("sm_", use.arch)},
+                      {"arch", use.arch},
                       {"registers", use.registers},
                       {"shared_bytes", use.sharedBytes},
                       {"spill_bytes", use.spillStores + use.spillLoads}});

@@ -26,7 +26,7 @@ namespace dovetail {
 struct ProgramCode {
   struct Image {
     runtime::SectionKind kind; ///< Code, Ptx or Cubin.
-    uint32_t arch;             ///< See `runtime::SectionEntry`.
+    std::string arch;          ///< See `runtime::Section`.
     std::vector<char> bytes;
   };
   /// Each has all kernels; none when there are no kernels.

@@ -175,6 +175,6 @@ FailureOr<ProgramCode> dovetail::compileCpuKernels(ModuleOp module, const CodeGe
   FailureOr<std::vector<char>> linked = link(module.getLoc(), object);
   if (failed(linked))
     return failure();
-  code.images.push_back({runtime::SectionKind::Code, /*arch=*/0, std::move(*linked)});
+  code.images.push_back({runtime::SectionKind::Code, /*arch=*/"", std::move(*linked)});
   return code;
 }

@@ -14,6 +14,7 @@
 
 #include "LowerToNVVM.h"
 #include "Ptxas.h"
+#include "dovetail/runtime/ArtifactFormat.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -72,7 +73,7 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef arch) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   // The oldest versions that know the architectures, and kernels of more than 4 KiB of parameters.
-  uint32_t number = getArchNumber(arch);
+  uint32_t number = runtime::archNumber({arch.data(), arch.size()}).value_or(0);
   const char *version = number < 100 ? "+ptx81" : number < 103 ? "+ptx86" : "+ptx88";
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, arch, version, options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
@@ -172,7 +173,7 @@ FailureOr<ProgramCode> dovetail::compileCudaKernels(ModuleOp module, const CodeG
   passes.run(*translated);
   if (options.dumpAssembly)
     *options.dumpAssembly << text;
-  code.images.push_back({runtime::SectionKind::Ptx, getArchNumber(options.archs.front()), {text.begin(), text.end()}});
+  code.images.push_back({runtime::SectionKind::Ptx, options.archs.front(), {text.begin(), text.end()}});
   if (!ptxas.empty() && failed(assemble(location, {text.data(), text.size()}, options.archs, ptxas, code)))
     return failure();
   return code;

@@ -54,14 +54,14 @@ static int64_t numberBefore(StringRef line, StringRef unit) {
 }
 
 /// Reads what `ptxas -v` says of each kernel.
-static std::vector<runtime::KernelUse> parseUses(StringRef text, uint32_t arch) {
+static std::vector<runtime::KernelUse> parseUses(StringRef text, StringRef arch) {
   std::vector<runtime::KernelUse> uses;
   SmallVector<StringRef> lines;
   text.split(lines, '\n');
   for (StringRef line : lines) {
     if (line.contains("Compiling entry function '")) {
       uses.emplace_back().symbol = line.split('\'').second.split('\'').first.str();
-      uses.back().arch = arch;
+      uses.back().arch = arch.str();
     } else if (!uses.empty() && line.contains("spill stores")) {
       uses.back().spillStores = numberBefore(line, "bytes spill stores");
       uses.back().spillLoads = numberBefore(line, "bytes spill loads");
@@ -156,16 +156,9 @@ LogicalResult Assembly::finish(ProgramCode &code) {
   if (!cubin)
     return emitError(location) << "cannot read " << output.getPath() << ": " << cubin.getError().message();
   code.images.push_back(
-      {runtime::SectionKind::Cubin, getArchNumber(arch), {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}});
-  llvm::append_range(code.uses, parseUses(text, getArchNumber(arch)));
+      {runtime::SectionKind::Cubin, arch.str(), {(*cubin)->getBufferStart(), (*cubin)->getBufferEnd()}});
+  llvm::append_range(code.uses, parseUses(text, arch));
   return success();
-}
-
-uint32_t dovetail::getArchNumber(StringRef arch) {
-  uint32_t number = 0;
-  if (!arch.consume_front("sm_") || arch.getAsInteger(10, number))
-    llvm_unreachable("targets name their architectures");
-  return number;
 }
 
 LogicalResult dovetail::assemble(Location location, StringRef ptx, ArrayRef<std::string> archs,

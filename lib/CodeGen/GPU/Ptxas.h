@@ -17,9 +17,6 @@
 
 namespace dovetail {
 
-/// The number that artifacts have for an architecture: 90 for sm_90.
-uint32_t getArchNumber(llvm::StringRef arch);
-
 /// Runs the program `ptxas` on `ptx` for all of `archs` at the same time, and adds what comes out to `code`, in their
 /// order. Emits an error, at `location`, with what it says when it fails.
 llvm::LogicalResult assemble(mlir::Location location, llvm::StringRef ptx, llvm::ArrayRef<std::string> archs,

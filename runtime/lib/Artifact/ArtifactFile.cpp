@@ -146,8 +146,11 @@ absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) 
   for (const Section &section : sections)
     position += numParts(sectionSize(section)) * sizeof(uint64_t);
   for (const Section &section : sections) {
+    std::optional<uint32_t> arch = archNumber(section.arch);
+    if (!arch)
+      return absl::InternalError(absl::StrCat("artifacts have no number for architecture '", section.arch, "'"));
     for (const SectionEntry &entry : table)
-      if (entry.kind == section.kind && entry.arch == section.arch)
+      if (entry.kind == section.kind && entry.arch == arch)
         return absl::InternalError(absl::StrCat("the artifact has two ", sectionName(section.kind), " sections"));
     PartChecksums parts;
     absl::Status status = emitSection(section, [&](Bytes bytes) {
@@ -158,7 +161,7 @@ absl::Status emitArtifact(absl::Span<const Section> sections, const Sink &sink) 
       return status;
     sums.insert(sums.end(), parts.values().begin(), parts.values().end());
     uint64_t offset = alignTo(position, sectionAlignment);
-    table.push_back({section.kind, section.arch, offset, sectionSize(section)});
+    table.push_back({section.kind, *arch, offset, sectionSize(section)});
     position = offset + table.back().size;
   }
   std::vector<std::byte> tableBytes;
@@ -336,7 +339,7 @@ absl::StatusOr<ArtifactSections> dovetail::runtime::parseArtifact(Bytes bytes, i
       return absl::DataLossError(
           absl::StrCat("unknown section kind ", static_cast<uint32_t>(entry.kind), "; the file is damaged"));
     bool forArch = entry.kind == SectionKind::Ptx || entry.kind == SectionKind::Cubin;
-    CodeImage image{entry.kind, entry.arch, {}};
+    CodeImage image{entry.kind, archName(entry.arch), {}};
     CheckedSection *lazy = entry.kind == SectionKind::Weights  ? &result.weights
                            : entry.kind == SectionKind::Packed ? &result.packed
                                                                : nullptr;

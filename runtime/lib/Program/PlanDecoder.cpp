@@ -8,6 +8,8 @@
 
 #include "PlanDecoder.h"
 
+#include "dovetail/runtime/ArtifactFormat.h"
+
 #include <set>
 
 using namespace dovetail;
@@ -210,7 +212,7 @@ absl::Status Decoder::decode() {
       plan.cpuFeatures.push_back(str(feature));
   if (source.kernel_uses())
     for (const artifact::KernelUse *use : *source.kernel_uses())
-      plan.kernelUses.push_back({str(use->symbol()), use->arch(), use->registers(), use->shared_bytes(),
+      plan.kernelUses.push_back({str(use->symbol()), archName(use->arch()), use->registers(), use->shared_bytes(),
                                  use->spill_stores(), use->spill_loads()});
   RETURN_IF_ERROR(decodeMesh());
   RETURN_IF_ERROR(decodeCounts());

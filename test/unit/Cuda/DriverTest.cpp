@@ -92,15 +92,15 @@ TEST(Plugin, Opens) {
 
 class Code : public test::FakeDevice {
 protected:
-  static CodeImage image(SectionKind kind, uint32_t arch, const char *text) {
+  static CodeImage image(SectionKind kind, const char *arch, const char *text) {
     return {kind, arch, absl::Span<const std::byte>(reinterpret_cast<const std::byte *>(text), std::strlen(text))};
   }
 };
 
 TEST_F(Code, BestImageIsLoaded) {
-  auto ptx80 = image(SectionKind::Ptx, 80, "ptx 80"), ptx90 = image(SectionKind::Ptx, 90, "ptx 90"),
-       ptx100 = image(SectionKind::Ptx, 100, "ptx 100"), cubin86 = image(SectionKind::Cubin, 86, "cubin 86"),
-       cubin90 = image(SectionKind::Cubin, 90, "cubin 90"), broken = image(SectionKind::Cubin, 90, "BROKEN");
+  auto ptx80 = image(SectionKind::Ptx, "sm_80", "ptx 80"), ptx90 = image(SectionKind::Ptx, "sm_90", "ptx 90"),
+       ptx100 = image(SectionKind::Ptx, "sm_100", "ptx 100"), cubin86 = image(SectionKind::Cubin, "sm_86", "cubin 86"),
+       cubin90 = image(SectionKind::Cubin, "sm_90", "cubin 90"), broken = image(SectionKind::Cubin, "sm_90", "BROKEN");
   // The device is an sm_90.
   ASSERT_TRUE(device->loadCode({ptx80, cubin86, ptx90, cubin90, ptx100}).ok());
   EXPECT_EQ(log->lastImage, "cubin 90");
@@ -118,7 +118,7 @@ TEST_F(Code, BestImageIsLoaded) {
 }
 
 TEST_F(Code, LaunchesPassPointersThenNumbers) {
-  auto code = *device->loadCode({image(SectionKind::Ptx, 80, "ptx")});
+  auto code = *device->loadCode({image(SectionKind::Ptx, "sm_80", "ptx")});
   LaunchDescription description;
   description.name = "rank 1, step 'add'";
   description.blocks = 3;
@@ -142,7 +142,7 @@ TEST_F(Code, LaunchesPassPointersThenNumbers) {
 }
 
 TEST_F(Code, ImpossibleLaunchesAreRefused) {
-  auto code = *device->loadCode({image(SectionKind::Ptx, 80, "ptx")});
+  auto code = *device->loadCode({image(SectionKind::Ptx, "sm_80", "ptx")});
   LaunchDescription description;
   description.name = "step";
   EXPECT_EQ(code->prepareLaunch("missing", description).status().code(), absl::StatusCode::kDataLoss);

@@ -16,13 +16,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +77,7 @@ static_assert(sizeof(ArtifactHeader) == 40);
 /// An entry of the table of sections.
 struct SectionEntry {
   SectionKind kind;
-  uint32_t arch; ///< Ptx, Cubin: the architecture, such as 90 for sm_90, one section for each; others: 0.
+  uint32_t arch; ///< Ptx, Cubin: the number of the architecture (`archNumber`), one section for each; others: 0.
   uint64_t
       offset;    ///< From the beginning of the file: the first multiple of `sectionAlignment` after what comes before.
   uint64_t size; ///< In bytes.
@@ -84,8 +88,19 @@ static_assert(sizeof(SectionEntry) == 24);
 struct Section {
   SectionKind kind;
   std::vector<absl::Span<const std::byte>> pieces;
-  uint32_t arch = 0; ///< See `SectionEntry`.
+  std::string arch = {}; ///< Ptx, Cubin: the architecture, such as `sm_90`; others: empty.
 };
+
+/// The number that artifacts have for an architecture: 90 for `sm_90`, 0 for an empty name. Formats up to this one have
+/// none for others.
+inline std::optional<uint32_t> archNumber(absl::string_view name) {
+  uint32_t number = 0;
+  if (!name.empty() && (!absl::ConsumePrefix(&name, "sm_") || !absl::SimpleAtoi(name, &number) || number == 0))
+    return std::nullopt;
+  return number;
+}
+/// The name of that.
+inline std::string archName(uint32_t number) { return number == 0 ? "" : absl::StrCat("sm_", number); }
 
 /// The offsets at which pieces of the given sizes lie in their section: each follows the one before at the next
 /// multiple of `pieceAlignment`.
@@ -108,7 +123,7 @@ absl::StatusOr<std::vector<std::byte>> serializeArtifact(absl::Span<const Sectio
 /// A section with code: all images of an artifact hold the same kernels.
 struct CodeImage {
   SectionKind kind;
-  uint32_t arch;
+  std::string arch; ///< See `Section`.
   absl::Span<const std::byte> bytes;
 };
 

@@ -329,7 +329,7 @@ const char *mathModeName(MathMode mode);
 /// What a kernel takes of a device of architecture `arch`, for reports.
 struct KernelUse {
   std::string symbol;
-  uint32_t arch = 0; ///< Such as 90 for sm_90.
+  std::string arch;  ///< Such as `sm_90`.
   int registers = 0; ///< Of a thread.
   int64_t sharedBytes = 0;
   /// Bytes of local memory that a thread writes and reads for want of registers.

@@ -19,12 +19,13 @@ using namespace dovetail::runtime::cuda;
 
 namespace {
 
-std::string archName(uint32_t arch) { return absl::StrCat("sm_", arch); }
+/// The least compute capability that an image is for.
+int getCapability(const CodeImage &image) { return static_cast<int>(archNumber(image.arch).value_or(0)); }
 
 /// What an image can be loaded on: machine code on its architecture and later ones of the same generation, PTX on its
 /// architecture and everything later.
 bool suits(const CodeImage &image, int computeCapability) {
-  int arch = static_cast<int>(image.arch);
+  int arch = getCapability(image);
   if (image.kind == SectionKind::Cubin)
     return arch / 10 == computeCapability / 10 && arch <= computeCapability;
   return image.kind == SectionKind::Ptx && arch <= computeCapability;
@@ -43,7 +44,7 @@ absl::StatusOr<CUmodule> loadImage(const Context &context, const CodeImage &imag
   absl::Status status = context.check(result, "cuModuleLoadDataEx");
   absl::string_view said = absl::StripAsciiWhitespace(log.c_str());
   return absl::FailedPreconditionError(absl::StrCat(image.kind == SectionKind::Ptx ? "PTX for " : "machine code for ",
-                                                    archName(image.arch), ": ", status.message(),
+                                                    image.arch, ": ", status.message(),
                                                     said.empty() ? "" : "; its compiler says: ", said));
 }
 
@@ -110,14 +111,14 @@ absl::StatusOr<CUmodule> dovetail::runtime::cuda::loadImages(const Context &cont
   for (const CodeImage &image : images) {
     if (image.kind != SectionKind::Ptx && image.kind != SectionKind::Cubin)
       continue;
-    offered.push_back(absl::StrCat(image.kind == SectionKind::Ptx ? "PTX for " : "", archName(image.arch)));
+    offered.push_back(absl::StrCat(image.kind == SectionKind::Ptx ? "PTX for " : "", image.arch));
     if (suits(image, context.computeCapability))
       candidates.push_back(image);
   }
   // Machine code starts sooner than PTX; a newer architecture uses more of the device.
   std::sort(candidates.begin(), candidates.end(), [](const CodeImage &a, const CodeImage &b) {
     bool aNative = a.kind == SectionKind::Cubin, bNative = b.kind == SectionKind::Cubin;
-    return aNative != bNative ? aNative : a.arch > b.arch;
+    return aNative != bNative ? aNative : getCapability(a) > getCapability(b);
   });
   if (candidates.empty())
     return absl::FailedPreconditionError(

@@ -221,14 +221,14 @@ TEST(Artifact, CodeForSeveralArchitectures) {
   Bytes plan(8, std::byte(1)), ptx(5, std::byte(2)), old(70, std::byte(3)), newer(1, std::byte(4));
   using runtime::SectionKind;
   auto bytes = runtime::serializeArtifact(
-      {runtime::Section{SectionKind::Plan, {plan}}, runtime::Section{SectionKind::Ptx, {ptx}, 100},
-       runtime::Section{SectionKind::Cubin, {old}, 80}, runtime::Section{SectionKind::Cubin, {newer}, 100}});
+      {runtime::Section{SectionKind::Plan, {plan}}, runtime::Section{SectionKind::Ptx, {ptx}, "sm_100"},
+       runtime::Section{SectionKind::Cubin, {old}, "sm_80"}, runtime::Section{SectionKind::Cubin, {newer}, "sm_100"}});
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   auto parsed = runtime::parseArtifact(*bytes);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   ASSERT_EQ(parsed->code.size(), 3u);
   EXPECT_EQ(parsed->code[0].kind, SectionKind::Ptx);
-  EXPECT_EQ(parsed->code[1].arch, 80u);
+  EXPECT_EQ(parsed->code[1].arch, "sm_80");
   EXPECT_EQ(Bytes(parsed->code[1].bytes.begin(), parsed->code[1].bytes.end()), old);
   EXPECT_EQ(Bytes(parsed->code[2].bytes.begin(), parsed->code[2].bytes.end()), newer);
 
@@ -240,10 +240,10 @@ TEST(Artifact, CodeForSeveralArchitectures) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(words));
   };
-  expect({{SectionKind::Cubin, {old}, 0}}, "the cubin section is for architecture 0");
-  expect({{SectionKind::Code, {old}, 80}}, "the code section is for architecture 80");
-  EXPECT_FALSE(runtime::serializeArtifact(
-                   {runtime::Section{SectionKind::Cubin, {old}, 80}, runtime::Section{SectionKind::Cubin, {newer}, 80}})
+  expect({{SectionKind::Cubin, {old}, ""}}, "the cubin section is for architecture 0");
+  expect({{SectionKind::Code, {old}, "sm_80"}}, "the code section is for architecture 80");
+  EXPECT_FALSE(runtime::serializeArtifact({runtime::Section{SectionKind::Cubin, {old}, "sm_80"},
+                                           runtime::Section{SectionKind::Cubin, {newer}, "sm_80"}})
                    .ok());
 }
 
@@ -322,9 +322,9 @@ TEST(Artifact, SectionsThatNewerFormatsAddAreLeftOut) {
   Bytes plan(8, std::byte(1)), weights(100, std::byte(2)), added(5000, std::byte(3));
   using runtime::SectionKind;
   constexpr auto newKind = static_cast<SectionKind>(static_cast<uint32_t>(SectionKind::Packed) + 1);
-  auto bytes =
-      runtime::serializeArtifact({runtime::Section{SectionKind::Plan, {plan}}, runtime::Section{newKind, {added}, 7},
-                                  runtime::Section{SectionKind::Weights, {weights}}});
+  auto bytes = runtime::serializeArtifact({runtime::Section{SectionKind::Plan, {plan}},
+                                           runtime::Section{newKind, {added}, "sm_7"},
+                                           runtime::Section{SectionKind::Weights, {weights}}});
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   absl::Status status = runtime::parseArtifact(*bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;

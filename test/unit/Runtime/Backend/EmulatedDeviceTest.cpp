@@ -35,7 +35,7 @@ protected:
     ASSERT_TRUE(opened.ok()) << opened.status();
     device = *std::move(opened);
     static const std::vector<std::byte> bytes = readBytes(DOVETAIL_TEST_BLOCK_KERNELS);
-    auto loaded = device->loadCode({{runtime::SectionKind::Code, 0, bytes}});
+    auto loaded = device->loadCode({{runtime::SectionKind::Code, "", bytes}});
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     code = *std::move(loaded);
     auto created = device->createStream();
