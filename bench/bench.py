@@ -27,8 +27,10 @@ sys.path += [str(ROOT / folder) for folder in ("test/models", "test", "scripts",
 
 import dovetail  # noqa: E402
 from dovetail_models import onnxruntime_session, run_exactly, run_rounding_each  # noqa: E402
+from gpucheck.journal import encode  # noqa: E402
 from gpucheck.report import table  # noqa: E402
 from harness.compare import relative_distance  # noqa: E402
+import page  # noqa: E402
 import peer  # noqa: E402
 from operators import OPERATORS  # noqa: E402
 from packed import PRODUCTS  # noqa: E402
@@ -83,7 +85,7 @@ class Bench:
 
     def _compile(self, workload, ranks, flags):
         artifact = self.folder / f"{workload.stem}-{ranks}-{len(self._compiled)}.dvt"
-        command = [self.dovetail, "compile", self.model(workload), "-o", artifact]
+        command = [self.dovetail, "compile", self.model(workload), "-o", artifact, "--quiet"]
         command += ["--mesh", f"y={ranks}", *workload.flags(), *flags]
         # A process inherits the peak of the one that starts it, so a small one does, and tells.
         command = [sys.executable, "-c", _MEASURE, *map(str, command)]
@@ -92,6 +94,11 @@ class Bench:
             sys.exit(f"bench: error: cannot compile {workload.label}; see above")
         seconds, kilobytes = result.stdout.split()[-2:]
         return artifact, float(seconds), int(kilobytes) * 1024
+
+    def describe_version(self):
+        printed = subprocess.run([self.dovetail, "--version", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+        version = json.loads(printed.stdout)
+        return f"dovetail {version['version']} {version['commit']}"
 
     def runner(self, workload, ranks=1, threads=1):
         """A function that gives the median seconds of a number of runs, by `threads` in all."""
@@ -162,56 +169,43 @@ class Bench:
 
 
 def _ratio(first, second):
-    """The ratio of two medians over rounds, with its interval of 95 % by resampling rounds: `0.92 (0.90–0.93)`."""
+    """The ratio of two medians over rounds, and the interval that 95 % of resampled rounds give."""
     picks = np.random.default_rng(0).integers(0, len(first), (2000, len(first)))
     ratios = np.median(first[picks], axis=1) / np.median(second[picks], axis=1)
     low, high = np.percentile(ratios, [2.5, 97.5])
-    return np.median(first) / np.median(second), f"{np.median(first) / np.median(second):.2f} ({low:.2f}–{high:.2f})"
+    return [float(np.median(first) / np.median(second)), float(low), float(high)]
 
 
-def _mean(ratios):
-    return f"{statistics.geometric_mean(ratios):.2f}"
+def _entry(part, name, variant="", **figures):
+    """A measurement, as bench/results/README.md describes them."""
+    return {"part": part, "name": name, "variant": variant, "status": "ok", **figures}
+
+
+def _ms(times):
+    return 1000 * float(np.median(times))
 
 
 def against_onnxruntime(bench):
     """One thread, two threads of a rank, and two ranks, all of them in turns with ONNX Runtime."""
-    one, two, ranks = [], [], []
-    means = {name: [] for name in ("one", "two", "gain", "ranks", "speed-up")}
+    entries = []
     for workload in bench.workloads:
         print(f"  {workload.label} ...", file=sys.stderr, flush=True)
-        times = bench.alternate(
+        single, double, split, theirs, theirs_double = bench.alternate(
             bench.runner(workload),
             bench.runner(workload, threads=2),
             bench.runner(workload, ranks=2, threads=2),
             bench.onnxruntime(workload),
             bench.onnxruntime(workload, threads=2),
         )
-        single, double, split, theirs, theirs_double = times
-        ratios = {
-            "one": _ratio(single, theirs),
-            "two": _ratio(double, theirs_double),
-            "gain": _ratio(single, double),
-            "ranks": _ratio(split, theirs_double),
-            "speed-up": _ratio(single, split),
-        }
-        for name, (ratio, _) in ratios.items():
-            means[name].append(ratio)
-        text = {name: interval for name, (_, interval) in ratios.items()}
-        ms = [_ms(np.median(row)) for row in times]
-        one.append([workload.label, ms[0], ms[3], text["one"]])
-        two.append([workload.label, ms[1], text["gain"], ms[4], text["two"]])
-        ranks.append([workload.label, ms[2], text["speed-up"], text["ranks"]])
-    one.append(["geometric mean", "", "", _mean(means["one"])])
-    two.append(["geometric mean", "", _mean(means["gain"]), "", _mean(means["two"])])
-    ranks.append(["geometric mean", "", _mean(means["speed-up"]), _mean(means["ranks"])])
-    return [
-        ("One rank of one thread, and ONNX Runtime with one",
-         ["model", "Dovetail, ms", "ONNX Runtime, ms", "ratio (95 %)"], one),
-        ("One rank of two threads, and ONNX Runtime with two",
-         ["model", "Dovetail, ms", "times as fast as one thread", "ONNX Runtime, ms", "ratio (95 %)"], two),
-        ("Two ranks of one thread, split by the compiler, and ONNX Runtime with two threads",
-         ["model", "Dovetail, ms", "times as fast as one rank", "ratio (95 %)"], ranks),
-    ]  # fmt: skip
+        for part, ours, peer in (
+            ("one thread", single, theirs),
+            ("two threads", double, theirs_double),
+            ("two ranks", split, theirs_double),
+        ):
+            gain = {} if ours is single else {"gain": _ratio(single, ours)}
+            figures = {"ms": _ms(ours), "peer_ms": _ms(peer), "ratio": _ratio(ours, peer), **gain}
+            entries.append(_entry(part, workload.label, **figures))
+    return entries
 
 
 def copies(count):
@@ -232,24 +226,17 @@ def copies(count):
 
 def operators(bench):
     """Single operators on one thread, in turns with ONNX Runtime and with a memcpy of the bytes that must move."""
-    rows, ratios = [], []
+    entries = []
     for operator in bench.operators:
         print(f"  {operator.label} ...", file=sys.stderr, flush=True)
         model = operator.build()
         ours, theirs, copy = bench.alternate(
             bench.runner(operator), bench.onnxruntime(operator), copies(operator.count_bytes(model))
         )
-        ratio, text = _ratio(ours, theirs)
-        ratios.append(ratio)
-        times = [f"{1000 * np.median(row):.2f}" for row in (ours, theirs, copy)]
-        to_copy = f"{np.median(ours) / np.median(copy):.2f}" if operator.bound_by_memory else "–"
-        rows.append([operator.label, *times, text, to_copy])
-    if rows:
-        rows.append(["geometric mean", "", "", "", _mean(ratios), ""])
-    header = [
-        "operator", "Dovetail, ms", "ONNX Runtime, ms", "memcpy, ms", "to ONNX Runtime (95 %)", "to memcpy",
-    ]  # fmt: skip
-    return [("Single operators, one thread", header, rows)]
+        to_copy = _ms(ours) / _ms(copy) if operator.bound_by_memory else None
+        figures = {"ms": _ms(ours), "peer_ms": _ms(theirs), "copy_ms": _ms(copy)}
+        entries.append(_entry("operators", operator.label, ratio=_ratio(ours, theirs), to_copy=to_copy, **figures))
+    return entries
 
 
 #: So that ONNX Runtime multiplies in f32, as we do; else it rounds inputs to 8 bits.
@@ -258,24 +245,23 @@ _F32 = (("session.qdq_matmulnbits_accuracy_level", "1"),)
 
 def packed_products(bench):
     """Products with weights of few bits, on one thread and on two, in turns with ONNX Runtime in f32 and as it is."""
-    rows = []
+    entries = []
     for product in bench.products:
         print(f"  {product.label} ...", file=sys.stderr, flush=True)
-        cells = []
+        measured = []
         for threads in (1, 2):
-            times = bench.alternate(
+            ours, in_f32, theirs = bench.alternate(
                 bench.runner(product, threads=threads),
                 bench.onnxruntime(product, threads, _F32),
                 bench.onnxruntime(product, threads),
             )
-            cells += [f"{1000 * np.median(row):.2f}" for row in times] + [_ratio(times[0], times[1])[1]]
+            figures = {"ms": _ms(ours), "peer_f32_ms": _ms(in_f32), "peer_ms": _ms(theirs)}
+            measured.append({**figures, "ratio": _ratio(ours, in_f32)})
         memory = bench.memory(product)
         kept = memory["weights_bytes"] + memory["prologue_bytes"] + memory["packed_bytes"]
-        rows.append([product.label, *cells, f"{kept / 1e6:.1f}", f"{memory['total_bytes'] / 1e6:.1f}"])
-    header = ["product"]
-    for threads in ("one thread", "two threads"):
-        header += [f"{threads}, ms", "ONNX Runtime in f32, ms", "with inputs in 8 bits, ms", "to f32 (95 %)"]
-    return [("Products with weights of few bits", [*header, "weights kept, MB", "in all, MB"], rows)]
+        sizes = {"kept_mb": kept / 1e6, "total_mb": memory["total_bytes"] / 1e6}
+        entries.append(_entry("packed", product.label, threads=measured, **sizes))
+    return entries
 
 
 def halves(bench):
@@ -284,42 +270,34 @@ def halves(bench):
 
     workload = RESNET18
     exact_model = workload.build()
-    rows, single = [], None
+    entries, single = [], None
     for dtype in ("float32", "float16", "bfloat16"):
         print(f"  {workload.label} in {dtype} ...", file=sys.stderr, flush=True)
         typed = dataclasses.replace(workload, dtype=dtype)
         measures = [bench.runner(typed)]
         if dtype != "bfloat16":  # ONNX Runtime has no convolution of it on CPUs.
             measures.append(bench.onnxruntime(typed))
-        times = np.median(bench.alternate(*measures), axis=1)
-        single = single or times[0]
+        ms = [_ms(times) for times in bench.alternate(*measures)]
+        single = single or ms[0]
         rounded = typed.make_inputs(exact_model)
         inputs = {name: value.astype(np.float32) for name, value in rounded.items()}
         exact = run_exactly(exact_model, inputs, dtype)["logits"]
-        errors = [bench.outputs(typed, rounded)["logits"]]
+        error = relative_distance(bench.outputs(typed, rounded)["logits"], exact)
+        rounding = None
         if dtype != "float32":
-            errors.append(run_rounding_each(exact_model, inputs, dtype)["logits"])
-        cells = [f"{relative_distance(e, exact):.1e}" for e in errors]
-        rows.append(
-            [dtype, _ms(times[0]), f"{times[0] / single:.2f}", _ms(times[1]) if len(times) > 1 else "–"]
-            + cells
-            + ["–"] * (2 - len(cells))
-        )
-    header = [
-        "type", "Dovetail, ms", "to its f32", "ONNX Runtime, ms", "error against f64",
-        "with a rounding after each operator",
-    ]  # fmt: skip
-    return [(f"{workload.label} in 16 bits, one thread", header, rows)]
+            rounding = float(relative_distance(run_rounding_each(exact_model, inputs, dtype)["logits"], exact))
+        figures = {"ms": ms[0], "to_f32": ms[0] / single, "peer_ms": ms[1] if len(ms) > 1 else None}
+        entries.append(_entry("16 bits", dtype, error=float(error), rounding_error=rounding, **figures))
+    return entries
 
 
 def compiling(bench):
-    rows = []
+    entries = []
     for workload in bench.workloads:
         artifact, seconds, peak = bench.compile(workload)
-        size = artifact.stat().st_size
-        rows.append([workload.label, f"{seconds:.1f}", f"{peak / 1e6:.0f}", f"{size / 1e6:.1f}"])
-    header = ["model", "seconds", "peak memory, MB", "artifact, MB"]
-    return [("dovetail compile, one rank", header, rows)]
+        sizes = {"peak_mb": peak / 1e6, "artifact_mb": artifact.stat().st_size / 1e6}
+        entries.append(_entry("compile", workload.label, seconds=seconds, **sizes))
+    return entries
 
 
 def runtime_costs(bench):
@@ -338,27 +316,15 @@ def runtime_costs(bench):
         if entry["aggregate_name"] == "median"
     }
     step, call = medians["convolutionSteps"], medians["convolutionCalls"]
-    rows = [["1 × 1 convolution, 16 × 8 × 8", "step, library call"] + _microseconds(step, call)]
+    works = [("1 × 1 convolution, 16 × 8 × 8", "step, library call", step, call)]
     for size, label in ((1 << 16, "64 KiB"), (1 << 20, "1 MiB"), (1 << 23, "8 MiB")):
         pair = medians[f"haloExchanges/{size}"], medians[f"remoteCopies/{size}"]
-        rows.append([f"halo, {label} for each rank", "exchange, copy from the other core's cache"] + _microseconds(*pair))
-    header = ["work", "measured", "first, µs", "second, µs", "difference, µs", "ratio"]
-    return [("What the runtime adds to the work", header, rows)]
+        works.append((f"halo, {label} for each rank", "exchange, copy from the other core's cache", *pair))
+    return [_entry("runtime", name, what, first_us=a, second_us=b) for name, what, a, b in works]
 
 
-def _microseconds(first, second):
-    return [f"{first:.2f}", f"{second:.2f}", f"{first - second:.2f}", f"{first / second:.2f}"]
-
-
-def _ms(seconds):
-    return f"{1000 * seconds:.1f}"
-
-
-def markdown_table(title, header, rows):
-    lines = [f"## {title}", "", "| " + " | ".join(header) + " |"]
-    lines.append("|---|" + "---:|" * (len(header) - 1))
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+def _now():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def machine():
@@ -374,53 +340,6 @@ def machine():
     return f"{model}, {cores} cores; ONNX Runtime {onnxruntime.__version__}"
 
 
-#: What follows it on the page is not measured here, and stays.
-KEPT = "<!-- From here on the page is written by hand. -->"
-#: So does what is between these two.
-OTHERS = "<!-- By hand: other machines. -->", "<!-- Measured from here on. -->"
-
-
-def summarize(tables):
-    """Of each comparison with ONNX Runtime: the mean and the median of ratios, what two cores gain, the three slowest."""
-    rows = []
-    for title, header, cells in tables:
-        ratio = next((i for i, name in enumerate(header) if name in ("ratio (95 %)", "to ONNX Runtime (95 %)")), None)
-        if ratio is None or not cells or cells[-1][0] != "geometric mean":
-            continue
-        gain = next((cells[-1][i] for i, name in enumerate(header) if name.startswith("times as fast")), "–")
-        ratios = sorted(((float(row[ratio].split()[0]), row[0]) for row in cells[:-1]), reverse=True)
-        median = f"{statistics.median(value for value, _ in ratios):.2f}"
-        slowest = "; ".join(f"{name} {value:.2f}" for value, name in ratios[:3])
-        rows.append([title, cells[-1][ratio], median, gain, slowest])
-    header = ["comparison", "mean ratio", "median ratio", "times as fast as one", "slowest against ONNX Runtime"]
-    return markdown_table("How fast it is today", header, rows)
-
-
-def document(tables, bench, before=""):
-    """docs/performance.md; `before`: what it was."""
-    _, mark, kept = before.partition(KEPT)
-    others = before.partition(OTHERS[0])[2].partition(OTHERS[1])[0]
-    return "\n".join(
-        [
-            "# Performance",
-            "",
-            "For people who want to know how fast Dovetail is, and where it is slow. A ratio is the time of",
-            "Dovetail, divided by that of the other program. Below 1 Dovetail is faster.",
-            "",
-            summarize(tables),
-            OTHERS[0] + others + OTHERS[1],
-            "",
-            "Measured by `make bench`, which measures again and prints these tables; with",
-            "`scripts/bench build/release --write docs/performance.md` it writes this page.",
-            "",
-            f"Machine: {machine()}. f32. Medians of {bench.rounds} rounds, in which all that",
-            "is compared runs in turns; in parentheses the interval that 95 % of resampled rounds give.",
-            "",
-            *(markdown_table(*table) for table in tables),
-        ]
-    ) + (mark and "\n" + mark + kept)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
@@ -429,7 +348,7 @@ def main():
     parser.add_argument("--model", action="append", metavar="NAME", help="only this one, or these if repeated")
     parser.add_argument("--operator", action="append", metavar="TEXT", help="only operators with it in their label")
     parser.add_argument("--packed", action="store_true", help="only products with weights of few bits, and what is named")
-    parser.add_argument("--write", type=pathlib.Path, help="also writes the tables as Markdown")
+    parser.add_argument("--save", type=pathlib.Path, metavar="FILE.json", help="also writes what was measured")
     parser.add_argument("--avx2", action="store_true", help="hide AVX-512 and AMX from all programs")
     arguments = parser.parse_args()
     if arguments.avx2 and "LD_PRELOAD" not in os.environ:
@@ -446,19 +365,27 @@ def main():
         # A model that is missing ends it now, and not when others have been measured for minutes.
         for workload in bench.workloads:
             bench.model(workload)
-        tables = []
+        measurements = []
         measures = [against_onnxruntime] * bool(bench.workloads) + [operators] * bool(bench.operators)
         measures += [packed_products] * bool(bench.products)
         if not arguments.model and not arguments.operator and not arguments.packed:
             measures += [halves, runtime_costs]
         measures += [compiling] * bool(bench.workloads)
+        results = {
+            "schema": "dovetail-measurements-1",
+            "started": _now(),
+            "arguments": {"rounds": arguments.rounds, "seconds": arguments.seconds, "avx2": arguments.avx2},
+            "dovetail": bench.describe_version(),
+            "machine": {"system": platform.platform(), "description": machine()},
+        }
         for measure in measures:
-            for title, header, rows in measure(bench):
+            found = measure(bench)
+            for title, header, rows in page.tables(found):
                 print(f"{title}\n\n{table(header, rows)}\n", flush=True)
-                tables.append((title, header, rows))
-        if arguments.write:
-            before = arguments.write.read_text() if arguments.write.exists() else ""
-            arguments.write.write_text(document(tables, bench, before))
+            measurements += found
+        if arguments.save:
+            results |= {"ended": _now(), "complete": True, "measurements": measurements}
+            arguments.save.write_bytes(encode(results))
 
 
 if __name__ == "__main__":

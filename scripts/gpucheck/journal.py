@@ -138,7 +138,7 @@ def _without(value, key):
     return [_without(v, key) for v in value] if isinstance(value, list) else value
 
 
-def _encode(data):
+def encode(data):
     """JSON with a line for each measurement."""
     head = json.dumps({k: v for k, v in data.items() if k != "measurements"}, indent=1, default=str)
     lines = ",\n".join(json.dumps(line, default=str) for line in data["measurements"])
@@ -183,13 +183,13 @@ def short_line(line, limit=MOST_LINE_BYTES):
 
 def bounded(data, limit=MOST_BYTES):
     """`data` as bytes of JSON, at most `limit`. The key "left_out" names the details that had to be left out."""
-    encoded, left_out = _encode(data), []
+    encoded, left_out = encode(data), []
     for name, reduced in _WAYS:
         if len(encoded) <= limit:
             break
         left_out.append(name)
         data = data | {"measurements": [reduced(line) for line in data["measurements"]], "left_out": left_out}
-        encoded = _encode(data)
+        encoded = encode(data)
     return encoded
 
 
@@ -231,4 +231,4 @@ def archived(result):
     kept = result | {"measurements": lines}
     if "json" in kept.get("arguments", {}):
         kept["arguments"] = kept["arguments"] | {"json": pathlib.Path(kept["arguments"]["json"]).name}
-    return _encode(kept)
+    return encode(kept)
