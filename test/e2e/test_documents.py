@@ -5,6 +5,7 @@ Blocks that begin with ```sh run or ```python run are run in the order of the pa
 ```output behind one is what it prints, numbers apart.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -68,6 +69,18 @@ def test_first_result_prints_what_the_readme_says(tmp_path):
     """The demo, which README.md installs from a wheel."""
     shown = next(text for language, _, text in _blocks(ROOT / "README.md") if language == "output")
     assert _skeleton(_run("sh", "python -m dovetail.demo", tmp_path)) == _skeleton(shown)
+
+
+def test_performance_is_what_was_measured():
+    """The tables of docs/performance.md and its chart are made from measurements that are kept."""
+    sys.path.append(str(ROOT / "bench"))
+    import page as bench
+
+    text = bench.PAGE.read_text()
+    name = re.search(r"\(\.\./bench/results/(cpu-[\w.-]+\.json)\)", text)[1]
+    results = json.loads((ROOT / "bench/results" / name).read_text())
+    assert bench.document(results, name, text) == text
+    assert bench.chart(results["measurements"]) == bench.CHART.read_text()
 
 
 def _anchors(page):
