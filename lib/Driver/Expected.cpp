@@ -1,4 +1,4 @@
-//===- Expected.cpp - What the planner expects ----------------------------------===//
+//===- Expected.cpp - What the search expects ----------------------------------===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Asks the planner, on copies of a compilation.
+// Asks the search, on copies of a compilation.
 //
 //===----------------------------------------------------------------------===//
 

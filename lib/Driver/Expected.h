@@ -1,4 +1,4 @@
-//===- Expected.h - What the planner expects ----------------------*- C++ -*-===//
+//===- Expected.h - What the search expects ----------------------*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares what the planner expects of a program before that is made.
+// Declares what the search expects of a program before that is made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace dovetail {
 
-/// Estimates of the planner for a program.
+/// Estimates of the search for a program.
 struct Expected {
   double seconds = 0, bytes = 0, memory = 0;
   /// Of it, weights.

@@ -295,7 +295,7 @@ std::optional<LesserMesh> LesserMeshFinder::find(Compilation &lowered, llvm::fun
   }
   if (!best || !mayMake())
     return std::nullopt;
-  // Estimates of the planner are not predictions for programs.
+  // Estimates of the search are not predictions for programs.
   std::optional<PredictedRun> lesser =
       split ? tryProgram(*split, *best->options.cluster, /*estimatesMemory=*/false) : simulate(unsplit, best->options);
   FailureOr<PredictedRun> own = predictRun(lowered, *options.cluster, /*threads=*/1, quiet, /*estimatesMemory=*/false);

@@ -35,9 +35,9 @@ struct LesserMesh {
   std::string describe(const layout::Mesh &own) const;
 };
 
-/// The one of fewer ranks that the planner expects to be fastest. Nothing if it is not also predicted to be faster, by
+/// The one of fewer ranks that the search expects to be fastest. Nothing if it is not also predicted to be faster, by
 /// enough to be worth saying. `unsplit` is at the end of the phase legalize and stays there; its options are the
-/// user's. `lowered` is at the end of the phase lower. `expectedSeconds`: the planner's estimate for that.
+/// user's. `lowered` is at the end of the phase lower. `expectedSeconds`: the search's estimate for that.
 ///
 /// Most are left out before anything is tried: where all work on fewer ranks takes longer, as even as it may be
 /// divided. `maySplit` and `mayMake`: whether there is time to split another program, and to make one of what is split.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tries how much memory the planner may count on, on copies of a compilation.
+// Tries how much memory the search may count on, on copies of a compilation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,14 +52,14 @@ static layout::Mesh withSize(const layout::Mesh &mesh, int64_t size) {
 }
 
 namespace {
-/// Options, and what the planner expects at most with them of a program that fits.
+/// Options, and what the search expects at most with them of a program that fits.
 struct Allowance {
   CompileOptions options;
   double memory;
 };
 } // namespace
 
-/// The smallest mesh with more ranks along one axis on which what the planner expects is not more than one of
+/// The smallest mesh with more ranks along one axis on which what the search expects is not more than one of
 /// `allowances` says.
 static std::optional<layout::Mesh> findFittingMesh(Compilation &compilation, std::vector<Allowance> allowances) {
   layout::Mesh mesh = allowances.front().options.mesh;
@@ -124,10 +124,10 @@ public:
 private:
   FailureOr<Attempt> make(CompileOptions options);
   /// Of `attempt` and the programs that another objective than its own gives, the one that takes least memory: the
-  /// planner, which knows no arena, may be wrong about that.
+  /// search, which knows no arena, may be wrong about that.
   FailureOr<Attempt> tryObjectives(Attempt attempt);
   /// Makes programs with `options` until one fits, the last one to take least memory; of them, the one that takes
-  /// least. `attempt` does not fit. `estimateNeed` says, after a program, what the planner may expect of one that fits.
+  /// least. `attempt` does not fit. `estimateNeed` says, after a program, what the search may expect of one that fits.
   FailureOr<Attempt> tryUntilFits(Attempt attempt, CompileOptions options,
                                   llvm::function_ref<double(const Attempt &)> estimateNeed);
   /// Looks between `fitting` and `failing`, of which one was allowed too little and the other too much, for one that
@@ -200,9 +200,9 @@ FailureOr<Attempt> MemoryFitter::tryUntilFits(Attempt attempt, CompileOptions op
   double failing = 0;
   for (int tries = 1; tries < mostTries && !attempt.most.fits(); ++tries) {
     failing = attempt.expected.memory;
-    double allowed = std::min(options.plannerMemory.value_or(attempt.expected.memory), estimateNeed(attempt)) *
+    double allowed = std::min(options.searchMemory.value_or(attempt.expected.memory), estimateNeed(attempt)) *
                      (tries > 1 ? 0.95 : 1.0);
-    options.plannerMemory = std::max(allowed, 1.0);
+    options.searchMemory = std::max(allowed, 1.0);
     if (tries + 1 == mostTries) {
       options.objective = Objective::Memory;
       options.gathersAhead = false;
@@ -224,7 +224,7 @@ FailureOr<Attempt> MemoryFitter::refine(Attempt fitting, double failing) {
     CompileOptions options = fitting.options;
     options.objective = wanted.objective;
     options.gathersAhead = wanted.gathersAhead;
-    options.plannerMemory = (fitting.expected.memory + failing) / 2;
+    options.searchMemory = (fitting.expected.memory + failing) / 2;
     FailureOr<Attempt> next = make(options);
     if (failed(next))
       return llvm::failure();
@@ -265,7 +265,7 @@ FailureOr<Attempt> MemoryFitter::divideUnequally(Attempt attempt) {
 FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
   CompileOptions options = attempt.options;
   options.mayGather = false;
-  // The planner does not know what will share memory: how much more or less its estimate is, programs tell.
+  // The search does not know what will share memory: how much more or less its estimate is, programs tell.
   return tryUntilFits(std::move(attempt), std::move(options),
                       [&](const Attempt &last) { return last.expected.memory / last.most.getShare(); });
 }
@@ -273,8 +273,8 @@ FailureOr<Attempt> MemoryFitter::split(Attempt attempt) {
 FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
   CompileOptions options = attempt.options;
   options.mayGather = true;
-  // As long as ranks have all weights as they need them, libraries may pack them; the planner counts that from now on.
-  options.plannerWeightFactor = attempt.most.weightFactor;
+  // As long as ranks have all weights as they need them, libraries may pack them; the search counts that from now on.
+  options.searchWeightFactor = attempt.most.weightFactor;
   attempt.expected.memory += (attempt.most.weightFactor - 1) * attempt.expected.weights;
   // What it does not count, such as scratch memory, is mostly the same however weights are stored.
   return tryUntilFits(std::move(attempt), std::move(options),
@@ -282,7 +282,7 @@ FailureOr<Attempt> MemoryFitter::gather(Attempt attempt) {
 }
 
 llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &least, double limit) {
-  // How much more or less than the planner expects a program takes depends on how it is split: one that takes less than
+  // How much more or less than the search expects a program takes depends on how it is split: one that takes less than
   // others says it of programs like it. It says nothing where so much comes on top that no memory is left to expect.
   std::vector<Allowance> allowances = {{first.options, first.expected.memory / first.most.getShare()}};
   if (limit > 0 && least.most.getShare() < kLittleLess * first.most.getShare()) {
@@ -290,7 +290,7 @@ llvm::LogicalResult MemoryFitter::refuse(const Attempt &first, const Attempt &le
     allowances.back().options.objective = Objective::Memory;
   }
   for (Allowance &allowance : allowances) {
-    allowance.options.plannerMemory.reset();
+    allowance.options.searchMemory.reset();
     allowance.options.mostShares.clear();
     allowance.options.slowness.clear();
   }
@@ -399,7 +399,7 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
                                                                     pieces->expected.get(objective));
   if (isWhole || pieces->most.fits())
     return accept(isWhole ? *whole : *pieces);
-  // Before it is refused, whether what the planner expects of memory was wrong.
+  // Before it is refused, whether what the search expects of memory was wrong.
   if (objective != Objective::Memory && options.mesh.numRanks() > 1) {
     FailureOr<Attempt> least = tryObjectives(*first);
     if (failed(least))

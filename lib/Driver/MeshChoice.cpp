@@ -61,7 +61,7 @@ FailureOr<layout::Mesh> dovetail::chooseMesh(Compilation &compilation, Diagnosti
   double limit = std::numeric_limits<double>::infinity();
   if (!options.memory.empty()) {
     limit = *llvm::min_element(options.memory);
-    options.plannerMemory = limit;
+    options.searchMemory = limit;
   }
   // Of meshes that are as good, the simplest.
   llvm::sort(all, [](const auto &a, const auto &b) { return std::tuple(a.size(), a) < std::tuple(b.size(), b); });

@@ -134,9 +134,9 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
     break;
   case Phase::Propagate:
-    passes.addPass(createChooseShardings({options.objective, std::llround(options.plannerMemory.value_or(0)),
+    passes.addPass(createChooseShardings({options.objective, std::llround(options.searchMemory.value_or(0)),
                                           llvm::to_vector(options.mostShares), llvm::to_vector(options.slowness),
-                                          options.plannerWeightFactor, options.mayGather, /*cluster=*/"", engine,
+                                          options.searchWeightFactor, options.mayGather, /*cluster=*/"", engine,
                                           options.searchWork, options.explain, options.following, options.follow,
                                           options.comparesDepartures, options.shardingsSeed},
                                          getCluster(options)));

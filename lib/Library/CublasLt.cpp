@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CallSizes.h"
 #include "Factories.h"
 #include "NvidiaLibrary.h"
-#include "Windows.h"
 
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CallSizes.h"
 #include "Factories.h"
 #include "GatheredMemory.h"
 #include "OneDnnConvolutions.h"
 #include "OneDnnMemory.h"
-#include "Windows.h"
 
 #include "dovetail/Calls/CallForm.h"
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"

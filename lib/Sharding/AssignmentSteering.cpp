@@ -248,7 +248,7 @@ ChoiceGraph::Solution AssignmentProblem::steer(ChoiceGraph::Solution solution, S
   if (!goal.describes())
     return solution;
   findDepartures();
-  // The planner is free.
+  // The search is free.
   if (!goal.steers())
     return solution;
   if (llvm::all_of(departures, [&](const Departure &departure) { return getPair(departure, solution) == Pair(); }))

@@ -140,7 +140,7 @@ struct Goal {
   double follow = 0;
   /// If not 0, none of that matters: anything that may be decided is, at random.
   uint64_t seed = 0;
-  /// Whether departures from what is stated are described even if the planner is free to depart.
+  /// Whether departures from what is stated are described even if the search is free to depart.
   bool describesAll = false;
 
   /// Whether what is stated holds for what follows it.

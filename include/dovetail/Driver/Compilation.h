@@ -143,7 +143,7 @@ private:
   std::vector<double> memoryLimits;
   ProgramCode code;
   std::vector<PhaseTime> times;
-  /// As it was at the end of the phase legalize, and how long the planner expects it to take as it is split.
+  /// As it was at the end of the phase legalize, and how long the search expects it to take as it is split.
   std::unique_ptr<Compilation> unsplit;
   double expectedSeconds = 0;
   /// Sizes that are asked for and cut between the steps of operations: `kDeparturesAttrName` says of them.

@@ -78,14 +78,14 @@ struct CompileOptions {
   std::shared_ptr<const Cluster> cluster = std::make_shared<const Cluster>(*Cluster::getBuiltIn("cpu"));
   /// Bytes that each rank may take, infinitely many where that is not known; empty if no rank has a limit.
   std::vector<double> memory;
-  /// What that is to the planner's estimates (`ChooseShardings`).
-  std::optional<double> plannerMemory;
+  /// What that is to the search's estimates (`ChooseShardings`).
+  std::optional<double> searchMemory;
   /// Of each rank, the share of what is divided that it may have, where one with more would not fit; empty if any.
   std::vector<double> mostShares;
-  /// Of each rank, how many times as long as the planner estimates work takes it, as programs have told; empty if once.
+  /// Of each rank, how many times as long as the search estimates work takes it, as programs have told; empty if once.
   std::vector<double> slowness;
   /// How many bytes weights take for each byte, copies in the order of libraries included, as programs have told.
-  double plannerWeightFactor = 1;
+  double searchWeightFactor = 1;
   /// Whether it is an error if that does not suffice; else the program is made as if it did.
   bool mustFit = true;
   /// Whether, where memory is to be least, programs are made to see which objective gives the one that takes least.
@@ -98,7 +98,7 @@ struct CompileOptions {
   std::optional<bool> gathersAhead;
   /// Whether, where devices differ, programs are made to see whether slow ones had better have nothing.
   bool comparesShares = true;
-  /// Whether, where the planner leaves what is stated, programs are made to see whether that saves enough.
+  /// Whether, where the search leaves what is stated, programs are made to see whether that saves enough.
   bool comparesDepartures = true;
   /// Whether it is said where fewer ranks are predicted to be faster.
   bool advises = false;

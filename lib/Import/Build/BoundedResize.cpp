@@ -23,8 +23,8 @@ namespace {
 
 class BoundedResize {
 public:
-  BoundedResize(GraphBuilder &node, const Resize &resize, mlir::Value input)
-      : node(node), resize(resize), fixed(resize), value(input), counts(node.getCounts(value)) {
+  BoundedResize(GraphBuilder &builder, const Resize &resize, mlir::Value input)
+      : builder(builder), resize(resize), fixed(resize), value(input), counts(builder.getCounts(value)) {
     counts.resize(GraphBuilder::getRank(value));
   }
 
@@ -51,10 +51,12 @@ private:
   llvm::LogicalResult checkComputed(const Dim &dim);
 
   // Vectors of f32, an element for each of the result, and scalars.
-  mlir::Value real(const Extent &extent) { return node.cast(node.toScalar(extent), node.getBuilder().getF32Type()); }
-  mlir::Value plus(mlir::Value a, double number) { return node.create<AddOp>(a, node.scalarLike(a, number)); }
+  mlir::Value real(const Extent &extent) {
+    return builder.cast(builder.toScalar(extent), builder.getBuilder().getF32Type());
+  }
+  mlir::Value plus(mlir::Value a, double number) { return builder.create<AddOp>(a, builder.scalarLike(a, number)); }
   mlir::Value limit(mlir::Value x, mlir::Value most) {
-    return node.create<MaxOp>(node.create<MinOp>(x, most), node.scalarLike(x, 0));
+    return builder.create<MaxOp>(builder.create<MinOp>(x, most), builder.scalarLike(x, 0));
   }
   mlir::Value findSource(const Dim &dim);
   mlir::Value roundNearest(mlir::Value x);
@@ -65,7 +67,7 @@ private:
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> findTaps(const Dim &dim, mlir::Value x, mlir::Value last);
   void resample(const Dim &dim);
 
-  GraphBuilder &node;
+  GraphBuilder &builder;
   const Resize &resize;
   Resize fixed; ///< The dimensions that are not computed.
   mlir::Value value;
@@ -82,17 +84,17 @@ Extent BoundedResize::scaleExtent(const Extent &extent, double scale) {
   constexpr int64_t denominator = int64_t(1) << 10;
   if (double scaled = scale * denominator; scaled == std::floor(scaled) && scaled <= denominator * 1024.0) {
     auto factor = static_cast<int64_t>(scaled);
-    return {number, node.computeCount(extent.count, [&](const CountForm &form) {
+    return {number, builder.computeCount(extent.count, [&](const CountForm &form) {
               std::optional<CountForm> product = form.times(factor);
               return product ? product->dividedBy(denominator) : product;
             })};
   }
   // Others are looked up.
-  mlir::Value count = node.shareCount(extent.count, {llvm::bit_cast<int64_t>(scale), extent.number, -1}, [&] {
+  mlir::Value count = builder.shareCount(extent.count, {llvm::bit_cast<int64_t>(scale), extent.number, -1}, [&] {
     llvm::SmallVector<int64_t> table;
     for (int64_t i = 0; i <= extent.number; ++i)
       table.push_back(Resize::scaleExtent(i, scale));
-    return node.create<GatherOp>(node.constantInts(table), extent.count, /*axis=*/int64_t(0));
+    return builder.create<GatherOp>(builder.constantInts(table), extent.count, /*axis=*/int64_t(0));
   });
   return {number, count};
 }
@@ -104,7 +106,7 @@ std::optional<double> BoundedResize::findRatio(const Extent &from, const Extent 
     return std::nullopt;
   const Extent &less = from.number < to.number ? from : to, &more = from.number < to.number ? to : from;
   int64_t ratio = less.number == 0 ? 0 : more.number / less.number;
-  if (ratio == 0 || ratio * less.number != more.number || node.multiplyCount(less.count, ratio, 0) != more.count)
+  if (ratio == 0 || ratio * less.number != more.number || builder.multiplyCount(less.count, ratio, 0) != more.count)
     return std::nullopt;
   return from.number < to.number ? static_cast<double>(ratio) : 1.0 / static_cast<double>(ratio);
 }
@@ -159,10 +161,10 @@ bool BoundedResize::staysInside(const Dim &dim) const {
 llvm::LogicalResult BoundedResize::checkComputed(const Dim &dim) {
   auto refuse = [&](const llvm::Twine &what) {
     const Extent &varying = dim.from.count ? dim.from : dim.to;
-    return node.unsupported(importer::describeBounded(dim.from.count ? "operand 0" : "the result", dim.number,
-                                                      varying.number, what + " needs a constant ratio of extents")
-                                .reason,
-                            "export the model with constant scales, or with coordinates of mode half_pixel");
+    return builder.unsupported(importer::describeBounded(dim.from.count ? "operand 0" : "the result", dim.number,
+                                                         varying.number, what + " needs a constant ratio of extents")
+                                   .reason,
+                               "export the model with constant scales, or with coordinates of mode half_pixel");
   };
   if (resize.coordinates == CoordinateMode::TfCropAndResize || resize.coordinates == CoordinateMode::HalfPixelSymmetric)
     return refuse("coordinate_transformation_mode '" + stringifyCoordinateMode(resize.coordinates) + "'");
@@ -174,66 +176,66 @@ llvm::LogicalResult BoundedResize::checkComputed(const Dim &dim) {
 }
 
 mlir::Value BoundedResize::findSource(const Dim &dim) {
-  mlir::Value i = node.cast(node.count(0, dim.to.number), node.getBuilder().getF32Type());
-  mlir::Value from = real(dim.from), to = real(dim.to), zero = node.scalarLike(i, 0), one = node.scalarLike(i, 1);
+  mlir::Value i = builder.cast(builder.count(0, dim.to.number), builder.getBuilder().getF32Type());
+  mlir::Value from = real(dim.from), to = real(dim.to), zero = builder.scalarLike(i, 0), one = builder.scalarLike(i, 1);
   // Of an empty tensor nothing is asked.
   mlir::Value scale = dim.scale && resize.extents.empty()
-                          ? node.scalarLike(i, *dim.scale)
-                          : node.create<DivOp>(node.create<MaxOp>(to, one), node.create<MaxOp>(from, one));
-  auto halfPixel = [&] { return plus(node.create<DivOp>(plus(i, 0.5), scale), -0.5); };
+                          ? builder.scalarLike(i, *dim.scale)
+                          : builder.create<DivOp>(builder.create<MaxOp>(to, one), builder.create<MaxOp>(from, one));
+  auto halfPixel = [&] { return plus(builder.create<DivOp>(plus(i, 0.5), scale), -0.5); };
   switch (resize.coordinates) {
   case CoordinateMode::HalfPixel:
     return halfPixel();
   case CoordinateMode::PytorchHalfPixel:
-    return node.create<SelectOp>(node.create<GreaterOp>(to, one), halfPixel(), zero);
+    return builder.create<SelectOp>(builder.create<GreaterOp>(to, one), halfPixel(), zero);
   case CoordinateMode::Asymmetric:
-    return node.create<DivOp>(i, scale);
+    return builder.create<DivOp>(i, scale);
   case CoordinateMode::TfHalfPixelForNN:
-    return node.create<DivOp>(plus(i, 0.5), scale);
+    return builder.create<DivOp>(plus(i, 0.5), scale);
   case CoordinateMode::AlignCorners:
-    return node.create<DivOp>(node.create<MulOp>(i, plus(from, -1)), node.create<MaxOp>(plus(to, -1), one));
+    return builder.create<DivOp>(builder.create<MulOp>(i, plus(from, -1)), builder.create<MaxOp>(plus(to, -1), one));
   default:
     llvm_unreachable("refused before");
   }
 }
 
 mlir::Value BoundedResize::roundNearest(mlir::Value x) {
-  mlir::Value below = node.create<FloorOp>(x), fraction = node.create<SubOp>(x, below), above = plus(below, 1);
-  mlir::Value half = node.scalarLike(x, 0.5);
+  mlir::Value below = builder.create<FloorOp>(x), fraction = builder.create<SubOp>(x, below), above = plus(below, 1);
+  mlir::Value half = builder.scalarLike(x, 0.5);
   switch (resize.nearest) {
   case NearestMode::Floor:
     return below;
   case NearestMode::Ceil:
-    return node.create<CeilOp>(x);
+    return builder.create<CeilOp>(x);
   case NearestMode::RoundPreferFloor:
-    return node.create<SelectOp>(node.create<LessOp>(half, fraction), above, below);
+    return builder.create<SelectOp>(builder.create<LessOp>(half, fraction), above, below);
   case NearestMode::RoundPreferCeil:
-    return node.create<SelectOp>(node.create<LessOp>(fraction, half), below, above);
+    return builder.create<SelectOp>(builder.create<LessOp>(fraction, half), below, above);
   }
   llvm_unreachable("unknown nearest mode");
 }
 
 mlir::Value BoundedResize::lookUp(const Dim &dim, mlir::Value place) {
-  mlir::Value index = node.cast(place, node.getBuilder().getI64Type());
-  return node.state(node.create<GatherOp>(value, index, static_cast<int64_t>(dim.number)), counts);
+  mlir::Value index = builder.cast(place, builder.getBuilder().getI64Type());
+  return builder.state(builder.create<GatherOp>(value, index, static_cast<int64_t>(dim.number)), counts);
 }
 
 llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> BoundedResize::findTaps(const Dim &dim, mlir::Value x,
                                                                                mlir::Value last) {
-  mlir::Value one = node.scalarLike(x, 1);
+  mlir::Value one = builder.scalarLike(x, 1);
   if (resize.mode == ResizeMode::Linear) {
     x = limit(x, last);
-    mlir::Value below = node.create<FloorOp>(x), distance = node.create<SubOp>(x, below);
-    return {{below, node.create<SubOp>(one, distance)}, {limit(plus(below, 1), last), distance}};
+    mlir::Value below = builder.create<FloorOp>(x), distance = builder.create<SubOp>(x, below);
+    return {{below, builder.create<SubOp>(one, distance)}, {limit(plus(below, 1), last), distance}};
   }
   // Keys' cubic kernel.
   double a = resize.cubicCoeffA;
-  mlir::Value below = node.create<FloorOp>(x), fraction = node.create<SubOp>(x, below);
-  auto times = [&](mlir::Value b, mlir::Value c) { return node.create<MulOp>(b, c); };
-  auto scaled = [&](mlir::Value b, double number) { return times(b, node.scalarLike(b, number)); };
+  mlir::Value below = builder.create<FloorOp>(x), fraction = builder.create<SubOp>(x, below);
+  auto times = [&](mlir::Value b, mlir::Value c) { return builder.create<MulOp>(b, c); };
+  auto scaled = [&](mlir::Value b, double number) { return times(b, builder.scalarLike(b, number)); };
   auto near = [&](mlir::Value t) { return plus(times(times(plus(scaled(t, a + 2), -(a + 3)), t), t), 1); };
   auto far = [&](mlir::Value t) { return plus(times(plus(times(plus(scaled(t, a), -5 * a), t), 8 * a), t), -4 * a); };
-  mlir::Value behind = node.create<SubOp>(one, fraction);
+  mlir::Value behind = builder.create<SubOp>(one, fraction);
   return {{limit(plus(below, -1), last), far(plus(fraction, 1))},
           {limit(below, last), near(fraction)},
           {limit(plus(below, 1), last), near(behind)},
@@ -245,9 +247,9 @@ mlir::Value BoundedResize::mix(const Dim &dim, llvm::ArrayRef<std::pair<mlir::Va
   shape[dim.number] = dim.to.number;
   mlir::Value sum;
   for (auto [place, weight] : taps) {
-    mlir::Value weights = node.cast(node.reshape(weight, shape), GraphBuilder::getType(value).getElementType());
-    mlir::Value term = node.state(node.create<MulOp>(lookUp(dim, place), weights), counts);
-    sum = sum ? node.state(node.create<AddOp>(sum, term), counts) : term;
+    mlir::Value weights = builder.cast(builder.reshape(weight, shape), GraphBuilder::getType(value).getElementType());
+    mlir::Value term = builder.state(builder.create<MulOp>(lookUp(dim, place), weights), counts);
+    sum = sum ? builder.state(builder.create<AddOp>(sum, term), counts) : term;
   }
   return sum;
 }
@@ -262,7 +264,7 @@ void BoundedResize::resample(const Dim &dim) {
 
 mlir::Value BoundedResize::build() {
   auto unsupported = [&](const llvm::Twine &why) {
-    (void)node.unsupported(node.describeBounded("operand 0", value, why));
+    (void)builder.unsupported(builder.describeBounded("operand 0", value, why));
     return mlir::Value();
   };
   if (resize.isAntialiased && resize.mode != ResizeMode::Nearest)
@@ -278,7 +280,7 @@ mlir::Value BoundedResize::build() {
         return {};
       // There is nothing to interpolate, where something is asked for.
       if (dim.from.count && !resize.extents.empty())
-        node.requireExtent(dim.from, 1);
+        builder.requireExtent(dim.from, 1);
       computed.push_back(dim);
       fixed.sizes[number] = GraphBuilder::getShape(value)[number];
       fixed.scales[number] = 1;
@@ -287,20 +289,20 @@ mlir::Value BoundedResize::build() {
     fixed.scales[number] = *dim.scale;
     fixed.sizes[number] = dim.to.number;
     if (dim.from.count && !staysInside(dim))
-      value = node.repeatLast(value, number);
+      value = builder.repeatLast(value, number);
     counts[number] = dim.to.count;
   }
-  value = node.state(fixed.build(node, value), counts);
+  value = builder.state(fixed.build(builder, value), counts);
   if (resize.mode != ResizeMode::Nearest && !computed.empty())
-    value = node.state(node.widen(value), counts);
+    value = builder.state(builder.widen(value), counts);
   for (const Dim &dim : computed)
     if (value)
       resample(dim);
   if (value && GraphBuilder::getType(value).getElementType() != elementType)
-    value = node.state(node.cast(value, elementType), counts);
+    value = builder.state(builder.cast(value, elementType), counts);
   return value;
 }
 
-mlir::Value dovetail::importer::buildBoundedResize(GraphBuilder &node, const Resize &resize, mlir::Value input) {
-  return BoundedResize(node, resize, input).build();
+mlir::Value dovetail::importer::buildBoundedResize(GraphBuilder &builder, const Resize &resize, mlir::Value input) {
+  return BoundedResize(builder, resize, input).build();
 }

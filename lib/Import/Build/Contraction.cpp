@@ -34,7 +34,7 @@ struct Factor {
 /// Builds what an equation says.
 class Contraction {
 public:
-  Contraction(GraphBuilder &node, const Equation &equation) : node(node), equation(equation) {}
+  Contraction(GraphBuilder &builder, const Equation &equation) : builder(builder), equation(equation) {}
 
   /// The result, or null after an error.
   mlir::Value build(llvm::ArrayRef<mlir::Value> operands);
@@ -57,7 +57,7 @@ private:
   /// Contracts all factors, two at a time in the order that takes fewest multiplications.
   Factor contract(llvm::SmallVector<Factor> factors);
 
-  GraphBuilder &node;
+  GraphBuilder &builder;
   const Equation &equation;
 };
 
@@ -77,12 +77,12 @@ llvm::SmallVector<int64_t> Contraction::getShape(llvm::ArrayRef<Label> labels) c
 Factor Contraction::read(mlir::Value operand, llvm::ArrayRef<Label> given) {
   Factor factor;
   llvm::SmallVector<int64_t> shape;
-  for (auto [label, extent] : llvm::zip_equal(given, node.getShape(operand)))
+  for (auto [label, extent] : llvm::zip_equal(given, builder.getShape(operand)))
     if (extent == getExtent(label)) {
       factor.labels.push_back(label);
       shape.push_back(extent);
     }
-  factor.value = node.reshape(operand, shape);
+  factor.value = builder.reshape(operand, shape);
   // The diagonal of two dimensions: every (extent + 1)-th element of both as one. A part of it is in a part of rows.
   for (unsigned first = 0; first < factor.labels.size(); ++first) {
     auto *again = std::find(factor.labels.begin() + first + 1, factor.labels.end(), factor.labels[first]);
@@ -95,11 +95,11 @@ Factor Contraction::read(mlir::Value operand, llvm::ArrayRef<Label> given) {
     factor.labels.erase(again);
     shape.erase(shape.begin() + second);
     shape[first] = extent * extent;
-    mlir::Value merged = node.reshape(node.transpose(factor.value, order), shape);
+    mlir::Value merged = builder.reshape(builder.transpose(factor.value, order), shape);
     llvm::SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
     shape[first] = extent;
     steps[first] = extent + 1;
-    factor.value = node.slice(merged, starts, shape, steps);
+    factor.value = builder.slice(merged, starts, shape, steps);
     --first;
   }
   return factor;
@@ -109,7 +109,7 @@ mlir::Value Contraction::transpose(const Factor &factor, llvm::ArrayRef<Label> l
   llvm::SmallVector<int64_t> permutation;
   for (Label label : labels)
     permutation.push_back(llvm::find(factor.labels, label) - factor.labels.begin());
-  return factor.value ? node.transpose(factor.value, permutation) : mlir::Value();
+  return factor.value ? builder.transpose(factor.value, permutation) : mlir::Value();
 }
 
 bool Contraction::isKept(Label label, llvm::ArrayRef<Factor> others) const {
@@ -127,7 +127,7 @@ Factor Contraction::sumAlone(Factor factor, llvm::ArrayRef<Factor> others) {
       axes.push_back(dim);
   if (axes.empty() || !factor.value)
     return factor;
-  return {node.reshape(node.reduce(factor.value, ReduceKind::Sum, axes), getShape(left)), left};
+  return {builder.reshape(builder.reduce(factor.value, ReduceKind::Sum, axes), getShape(left)), left};
 }
 
 Factor Contraction::multiplyElements(const Factor &a, const Factor &b, llvm::ArrayRef<Label> sums) {
@@ -146,15 +146,15 @@ Factor Contraction::multiplyElements(const Factor &a, const Factor &b, llvm::Arr
         own.push_back(label);
       shape.push_back(factor.has(label) ? getExtent(label) : 1);
     }
-    return node.reshape(transpose(factor, own), shape);
+    return builder.reshape(transpose(factor, own), shape);
   };
   mlir::Value left = spread(a), right = spread(b);
   // Products that are added up are not rounded before.
   if (!sums.empty()) {
-    left = node.widen(left);
-    right = node.widen(right);
+    left = builder.widen(left);
+    right = builder.widen(right);
   }
-  Factor product{node.create<MulOp>(left, right), labels};
+  Factor product{builder.create<MulOp>(left, right), labels};
   llvm::SmallVector<int64_t> axes;
   llvm::SmallVector<Label> kept;
   for (auto [dim, label] : llvm::enumerate(labels))
@@ -163,7 +163,7 @@ Factor Contraction::multiplyElements(const Factor &a, const Factor &b, llvm::Arr
     else
       kept.push_back(label);
   if (product.value)
-    product = {node.reshape(node.reduce(product.value, ReduceKind::Sum, axes), getShape(kept)), kept};
+    product = {builder.reshape(builder.reduce(product.value, ReduceKind::Sum, axes), getShape(kept)), kept};
   return product;
 }
 
@@ -195,14 +195,14 @@ Factor Contraction::multiplyMatrices(const Factor &a, const Factor &b, llvm::Arr
   leftShape.push_back(terms);
   rightShape.append(rows.empty() ? 0 : rows.size() - 1, 1);
   rightShape.append({terms, width});
-  mlir::Value product =
-      node.create<MatMulOp>(node.reshape(transpose(a, left), leftShape), node.reshape(transpose(b, right), rightShape));
+  mlir::Value product = builder.create<MatMulOp>(builder.reshape(transpose(a, left), leftShape),
+                                                 builder.reshape(transpose(b, right), rightShape));
   // Sums of integers of 8 bits wrap around, whether in these or in more.
-  product = node.cast(product, node.getType(a.value).getElementType());
+  product = builder.cast(product, builder.getType(a.value).getElementType());
   llvm::SmallVector<Label> labels(batch);
   llvm::append_range(labels, rows);
   llvm::append_range(labels, columns);
-  return {node.reshape(product, getShape(labels)), labels};
+  return {builder.reshape(product, getShape(labels)), labels};
 }
 
 Factor Contraction::multiply(const Factor &a, const Factor &b, llvm::ArrayRef<Factor> others) {
@@ -309,10 +309,10 @@ mlir::Value Contraction::build(llvm::ArrayRef<mlir::Value> operands) {
     return llvm::all_of(factors[number].labels, [&](Label label) { return isKept(label, others); });
   });
   // Several sums and products one after the other would be rounded in between.
-  mlir::Type type = node.getType(operands.front()).getElementType();
+  mlir::Type type = builder.getType(operands.front()).getElementType();
   if (factors.size() > 2 || (factors.size() == 2 && !isAlone))
     for (Factor &factor : factors)
-      factor.value = node.widen(factor.value);
+      factor.value = builder.widen(factor.value);
   for (size_t number = 0; number < factors.size(); ++number) {
     llvm::SmallVector<Factor> others(factors);
     others.erase(others.begin() + number);
@@ -321,10 +321,10 @@ mlir::Value Contraction::build(llvm::ArrayRef<mlir::Value> operands) {
   Factor result = contract(std::move(factors));
   if (!result.value)
     return {};
-  return node.cast(transpose(result, equation.result), type);
+  return builder.cast(transpose(result, equation.result), type);
 }
 
-mlir::Value dovetail::importer::buildContraction(GraphBuilder &node, const Equation &equation,
+mlir::Value dovetail::importer::buildContraction(GraphBuilder &builder, const Equation &equation,
                                                  llvm::ArrayRef<mlir::Value> operands) {
-  return Contraction(node, equation).build(operands);
+  return Contraction(builder, equation).build(operands);
 }

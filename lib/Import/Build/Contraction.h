@@ -20,7 +20,7 @@ namespace dovetail::importer {
 
 /// The result of `equation` for `operands`; null after an error. Two operands at a time are contracted, in the order
 /// that takes fewest multiplications.
-mlir::Value buildContraction(GraphBuilder &node, const Equation &equation, llvm::ArrayRef<mlir::Value> operands);
+mlir::Value buildContraction(GraphBuilder &builder, const Equation &equation, llvm::ArrayRef<mlir::Value> operands);
 
 } // namespace dovetail::importer
 

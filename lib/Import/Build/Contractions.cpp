@@ -18,61 +18,61 @@
 using namespace dovetail;
 using namespace dovetail::importer;
 
-mlir::Value dovetail::importer::convolve(GraphBuilder &node, mlir::Value input, mlir::Value weights, Windows windows,
+mlir::Value dovetail::importer::convolve(GraphBuilder &builder, mlir::Value input, mlir::Value weights, Windows windows,
                                          int64_t groups) {
-  if (failed(node.inferBounds(input)))
+  if (failed(builder.inferBounds(input)))
     return {};
   auto create = [&](mlir::Value value) {
-    return node.create<ConvOp>(value, weights, windows.strides, windows.dilations, windows.padsLow, windows.padsHigh,
-                               groups);
+    return builder.create<ConvOp>(value, weights, windows.strides, windows.dilations, windows.padsLow, windows.padsHigh,
+                                  groups);
   };
-  if (!windows.varies(node, input, /*countsElements=*/false))
-    return windows.boundResult(node, input, create(windows.fillTails(node, input, ReduceKind::Sum)));
+  if (!windows.varies(builder, input, /*countsElements=*/false))
+    return windows.boundResult(builder, input, create(windows.fillTails(builder, input, ReduceKind::Sum)));
   Counts counts;
-  mlir::Value arranged = windows.arrange(node, input, ReduceKind::Sum, counts);
+  mlir::Value arranged = windows.arrange(builder, input, ReduceKind::Sum, counts);
   counts[1] = {};
-  return node.state(create(arranged), std::move(counts));
+  return builder.state(create(arranged), std::move(counts));
 }
 
-mlir::Value dovetail::importer::multiplyLastDims(GraphBuilder &node, mlir::Value lhs, mlir::Value rhs) {
+mlir::Value dovetail::importer::multiplyLastDims(GraphBuilder &builder, mlir::Value lhs, mlir::Value rhs) {
   if (!lhs || !rhs)
     return {};
-  int64_t columns = node.getShape(lhs).back(), rows = *std::prev(node.getShape(rhs).end(), 2);
+  int64_t columns = builder.getShape(lhs).back(), rows = *std::prev(builder.getShape(rhs).end(), 2);
   if (columns != rows) {
-    (void)node.invalid("the first matrix has " + llvm::Twine(columns) + (columns == 1 ? " column" : " columns") +
-                       ", and the second " + llvm::Twine(rows) + (rows == 1 ? " row" : " rows") +
-                       "; a product needs as many");
+    (void)builder.invalid("the first matrix has " + llvm::Twine(columns) + (columns == 1 ? " column" : " columns") +
+                          ", and the second " + llvm::Twine(rows) + (rows == 1 ? " row" : " rows") +
+                          "; a product needs as many");
     return {};
   }
-  return node.create<MatMulOp>(lhs, rhs);
+  return builder.create<MatMulOp>(lhs, rhs);
 }
 
-mlir::Value dovetail::importer::multiplyMatrices(GraphBuilder &node, mlir::Value lhs, mlir::Value rhs) {
+mlir::Value dovetail::importer::multiplyMatrices(GraphBuilder &builder, mlir::Value lhs, mlir::Value rhs) {
   if (!lhs || !rhs)
     return {};
-  if (node.getRank(lhs) == 0 || node.getRank(rhs) == 0) {
-    (void)node.invalid("an operand of a matrix product has rank 0");
+  if (builder.getRank(lhs) == 0 || builder.getRank(rhs) == 0) {
+    (void)builder.invalid("an operand of a matrix product has rank 0");
     return {};
   }
-  bool isLhsVector = node.getRank(lhs) == 1, isRhsVector = node.getRank(rhs) == 1;
+  bool isLhsVector = builder.getRank(lhs) == 1, isRhsVector = builder.getRank(rhs) == 1;
   // Vectors that are as long as memory allows are read where they lie, and not as matrices.
   if (isLhsVector && isRhsVector && lhs.getType() == rhs.getType()) {
-    mlir::Value products = node.create<MulOp>(node.widen(lhs), node.widen(rhs));
-    mlir::Value sum = node.reduce(products, ReduceKind::Sum, {0});
-    return node.reshape(node.cast(sum, mlir::getElementTypeOrSelf(lhs.getType())), {});
+    mlir::Value products = builder.create<MulOp>(builder.widen(lhs), builder.widen(rhs));
+    mlir::Value sum = builder.reduce(products, ReduceKind::Sum, {0});
+    return builder.reshape(builder.cast(sum, mlir::getElementTypeOrSelf(lhs.getType())), {});
   }
   if (isLhsVector)
-    lhs = node.reshape(lhs, {1, node.getShape(lhs)[0]});
+    lhs = builder.reshape(lhs, {1, builder.getShape(lhs)[0]});
   if (isRhsVector)
-    rhs = node.reshape(rhs, {node.getShape(rhs)[0], 1});
-  mlir::Value product = multiplyLastDims(node, lhs, rhs);
+    rhs = builder.reshape(rhs, {builder.getShape(rhs)[0], 1});
+  mlir::Value product = multiplyLastDims(builder, lhs, rhs);
   if (!product)
     return {};
   // The dimensions that were added disappear again.
-  llvm::SmallVector<int64_t> shape(node.getShape(product));
+  llvm::SmallVector<int64_t> shape(builder.getShape(product));
   if (isRhsVector)
     shape.pop_back();
   if (isLhsVector)
     shape.erase(shape.end() - (isRhsVector ? 1 : 2));
-  return node.reshape(product, shape);
+  return builder.reshape(product, shape);
 }

@@ -18,13 +18,13 @@
 namespace dovetail::importer {
 
 /// The convolution of `input`, [N, C, spatial...], with `weights` in `groups`. Operands fit `windows`.
-mlir::Value convolve(GraphBuilder &node, mlir::Value input, mlir::Value weights, Windows windows, int64_t groups);
+mlir::Value convolve(GraphBuilder &builder, mlir::Value input, mlir::Value weights, Windows windows, int64_t groups);
 
 /// The matrix product of operands of rank 2 or more.
-mlir::Value multiplyLastDims(GraphBuilder &node, mlir::Value lhs, mlir::Value rhs);
+mlir::Value multiplyLastDims(GraphBuilder &builder, mlir::Value lhs, mlir::Value rhs);
 
 /// The matrix product of `lhs` and `rhs` by the rules of MatMul, which allow vectors.
-mlir::Value multiplyMatrices(GraphBuilder &node, mlir::Value lhs, mlir::Value rhs);
+mlir::Value multiplyMatrices(GraphBuilder &builder, mlir::Value lhs, mlir::Value rhs);
 
 } // namespace dovetail::importer
 

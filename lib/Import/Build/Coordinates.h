@@ -19,9 +19,9 @@
 namespace dovetail::importer {
 
 /// Coordinate along a dimension of `extent`, of which one takes `stride` positions, of row-major positions.
-inline mlir::Value getCoordinate(GraphBuilder &node, mlir::Value positions, int64_t stride, int64_t extent) {
-  mlir::Value row = node.create<DivOp>(positions, node.scalarLike(positions, stride));
-  return node.create<ModOp>(row, node.scalarLike(positions, extent), /*fmod=*/int64_t(0));
+inline mlir::Value getCoordinate(GraphBuilder &builder, mlir::Value positions, int64_t stride, int64_t extent) {
+  mlir::Value row = builder.create<DivOp>(positions, builder.scalarLike(positions, stride));
+  return builder.create<ModOp>(row, builder.scalarLike(positions, extent), /*fmod=*/int64_t(0));
 }
 
 } // namespace dovetail::importer

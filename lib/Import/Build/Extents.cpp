@@ -35,7 +35,7 @@ using SignedExtent = GraphBuilder::SignedExtent;
 /// Finds out what numbers and counts the elements of a value are.
 class Tracer {
 public:
-  Tracer(GraphBuilder &node, const Bounds &bounds) : node(node), bounds(bounds) {}
+  Tracer(GraphBuilder &builder, const Bounds &bounds) : builder(builder), bounds(bounds) {}
 
   /// The elements of integers, row-major; none if they are made by something else than moving numbers and counts, and
   /// adding, multiplying and dividing them.
@@ -63,7 +63,7 @@ private:
     return form.getLeast([this](mlir::Value count) { return bounds.getBound(count); });
   }
 
-  GraphBuilder &node;
+  GraphBuilder &builder;
   const Bounds &bounds;
 };
 
@@ -76,12 +76,12 @@ std::optional<SignedExtent> Tracer::makeExtent(const std::optional<CountForm> &f
     return SignedExtent{{form->divisor == 1 ? form->added : form->getConstant(), {}}};
   if (bounds.getBound(*form) == 0)
     return SignedExtent{{0, {}}};
-  mlir::Value count = node.makeCount(*form);
+  mlir::Value count = builder.makeCount(*form);
   return count ? std::optional(SignedExtent{{bounds.getBound(*form), count}}) : std::nullopt;
 }
 
 std::optional<SignedExtent> Tracer::combineSigned(mlir::Operation *op, const SignedExtent &a, const SignedExtent &b) {
-  CountForm exact = node.getExact(a), other = node.getExact(b);
+  CountForm exact = builder.getExact(a), other = builder.getExact(b);
   if (llvm::isa<MulOp>(op) && exact.isConstant())
     std::swap(exact, other);
   if (llvm::isa<MulOp, DivOp>(op)) {
@@ -129,8 +129,8 @@ std::optional<SignedExtent> Tracer::combine(mlir::Operation *op, const SignedExt
   std::optional<SignedExtent> result = makeExtent(form);
   if (!result || form->isConstant() || form->isNeverNegative() || llvm::isa<MulOp, DivOp>(op))
     return result;
-  CountForm exact = node.getExact(a);
-  if (!exact.accumulate(node.getExact(b), llvm::isa<SubOp>(op) ? -1 : 1))
+  CountForm exact = builder.getExact(a);
+  if (!exact.accumulate(builder.getExact(b), llvm::isa<SubOp>(op) ? -1 : 1))
     return std::nullopt;
   if (getLeast(exact) < 0)
     result->exact = exact;

@@ -26,22 +26,22 @@ using Table = std::vector<std::complex<double>>;
 mlir::Value FourierBuilder::take(mlir::Value value, int64_t dim, int64_t start, int64_t size, int64_t step) {
   if (!value)
     return {};
-  llvm::SmallVector<int64_t> starts(node.getRank(value), 0), sizes(node.getShape(value)), steps(sizes.size(), 1);
+  llvm::SmallVector<int64_t> starts(builder.getRank(value), 0), sizes(builder.getShape(value)), steps(sizes.size(), 1);
   starts[dim] = size > 0 ? start : 0;
   sizes[dim] = size;
   steps[dim] = step;
-  return node.slice(value, starts, sizes, steps);
+  return builder.slice(value, starts, sizes, steps);
 }
 
 mlir::Value FourierBuilder::resize(mlir::Value value, int64_t dim, int64_t extent) {
   if (!value)
     return {};
-  int64_t missing = extent - node.getShape(value)[dim];
+  int64_t missing = extent - builder.getShape(value)[dim];
   if (missing <= 0)
     return take(value, dim, 0, extent);
-  llvm::SmallVector<int64_t> low(node.getRank(value), 0), high(low);
+  llvm::SmallVector<int64_t> low(builder.getRank(value), 0), high(low);
   high[dim] = missing;
-  return node.create<PadOp>(value, OptionalOperand(), low, high, PadMode::Constant);
+  return builder.create<PadOp>(value, OptionalOperand(), low, high, PadMode::Constant);
 }
 
 mlir::Value FourierBuilder::multiply(mlir::Value value, llvm::ArrayRef<std::complex<double>> table, int64_t dims) {
@@ -53,21 +53,22 @@ mlir::Value FourierBuilder::multiply(mlir::Value value, llvm::ArrayRef<std::comp
     same.append({number.real(), number.real()});
     other.append({-number.imag(), number.imag()});
   }
-  mlir::RankedTensorType type = node.getType(value);
+  mlir::RankedTensorType type = builder.getType(value);
   llvm::SmallVector<int64_t> shape(type.getShape().drop_front(axis));
   for (size_t dim = dims; dim + 1 < shape.size(); ++dim)
     shape[dim] = 1;
-  auto factors = [&](llvm::ArrayRef<double> numbers) { return node.constantFloats(type.clone(shape), numbers); };
+  auto factors = [&](llvm::ArrayRef<double> numbers) { return builder.constantFloats(type.clone(shape), numbers); };
   mlir::Value exchanged = take(value, type.getRank() - 1, 1, 2, -1);
-  return node.create<AddOp>(node.create<MulOp>(value, factors(same)), node.create<MulOp>(exchanged, factors(other)));
+  return builder.create<AddOp>(builder.create<MulOp>(value, factors(same)),
+                               builder.create<MulOp>(exchanged, factors(other)));
 }
 
 mlir::Value FourierBuilder::createDft(mlir::Value value, int64_t length, bool inverse, bool onesided) {
   std::optional<FourierPlan> plan = FourierPlan::create(length, onesided);
   if (!value || !plan)
     return {};
-  auto type = mlir::RankedTensorType::get(2 * plan->getTableSize(), node.getType(value).getElementType());
-  return node.create<DftOp>(value, node.constantFloats(type, plan->getTable()), axis, length, inverse, onesided);
+  auto type = mlir::RankedTensorType::get(2 * plan->getTableSize(), builder.getType(value).getElementType());
+  return builder.create<DftOp>(value, builder.constantFloats(type, plan->getTable()), axis, length, inverse, onesided);
 }
 
 /// The prime factors of a number, ascending.
@@ -87,7 +88,7 @@ mlir::Value FourierBuilder::transform(mlir::Value value, bool inverse) {
   int64_t length = getLength(value);
   if (FourierPlan::create(length, /*onesided=*/false))
     return createDft(value, length, inverse, /*onesided=*/false);
-  value = resize(value, node.getRank(value) - 1, 2);
+  value = resize(value, builder.getRank(value) - 1, 2);
   llvm::SmallVector<int64_t> factors = factorize(length);
   if (!FourierPlan::create(factors.back(), /*onesided=*/false))
     return transformByConvolution(value, inverse);
@@ -102,20 +103,20 @@ mlir::Value FourierBuilder::transform(mlir::Value value, bool inverse) {
 mlir::Value FourierBuilder::transformInParts(mlir::Value value, int64_t first, bool inverse) {
   // Point n1 * N2 + n2 goes to k1 + N1 * k2.
   int64_t length = getLength(value), second = length / first;
-  llvm::SmallVector<int64_t> shape(node.getShape(value)), whole(shape);
+  llvm::SmallVector<int64_t> shape(builder.getShape(value)), whole(shape);
   shape[axis] = second;
   shape.insert(shape.begin() + axis, first);
-  mlir::Value parts = transform(node.reshape(value, shape), inverse);
+  mlir::Value parts = transform(builder.reshape(value, shape), inverse);
   Table roots;
   for (int64_t k = 0; k < first; ++k)
     for (int64_t n = 0; n < second; ++n) {
       std::complex<double> root = getRootOfOne(k * n, length);
       roots.push_back(inverse ? std::conj(root) : root);
     }
-  parts = FourierBuilder(node, axis + 1).transform(multiply(parts, roots, 2), inverse);
+  parts = FourierBuilder(builder, axis + 1).transform(multiply(parts, roots, 2), inverse);
   llvm::SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
   std::swap(order[axis], order[axis + 1]);
-  return parts ? node.reshape(node.transpose(parts, order), whole) : mlir::Value();
+  return parts ? builder.reshape(builder.transpose(parts, order), whole) : mlir::Value();
 }
 
 /// The transform of a table whose length has small factors only.
@@ -185,12 +186,12 @@ mlir::Value FourierBuilder::invertReal(mlir::Value spectrum, int64_t length) {
   if (FourierPlan::create(length, /*onesided=*/true))
     return createDft(spectrum, length, /*inverse=*/true, /*onesided=*/true);
   // The other half are the conjugates. Imaginary parts of what has no other half stay imaginary.
-  int64_t last = node.getRank(spectrum) - 1, others = (length - 1) / 2;
+  int64_t last = builder.getRank(spectrum) - 1, others = (length - 1) / 2;
   mlir::Value mirrored = take(spectrum, axis, others, others, -1);
-  auto signs = mlir::RankedTensorType::get(2, node.getType(spectrum).getElementType());
-  mlir::Value conjugates = node.create<MulOp>(mirrored, node.constantFloats(signs, {1, -1}));
+  auto signs = mlir::RankedTensorType::get(2, builder.getType(spectrum).getElementType());
+  mlir::Value conjugates = builder.create<MulOp>(mirrored, builder.constantFloats(signs, {1, -1}));
   if (!conjugates)
     return {};
-  mlir::Value whole = others > 0 ? node.create<ConcatOp>(mlir::ValueRange({spectrum, conjugates}), axis) : spectrum;
+  mlir::Value whole = others > 0 ? builder.create<ConcatOp>(mlir::ValueRange({spectrum, conjugates}), axis) : spectrum;
   return take(transform(whole, /*inverse=*/true), last, 0, 1);
 }

@@ -28,7 +28,7 @@ namespace dovetail::importer {
 /// Discrete Fourier Transform, 1970).
 class FourierBuilder {
 public:
-  FourierBuilder(GraphBuilder &node, int64_t axis) : node(node), axis(axis) {}
+  FourierBuilder(GraphBuilder &builder, int64_t axis) : builder(builder), axis(axis) {}
 
   /// Of all points of the axis to as many; inverse transforms divide by their number.
   mlir::Value transform(mlir::Value value, bool inverse);
@@ -40,7 +40,7 @@ public:
   mlir::Value resize(mlir::Value value, int64_t dim, int64_t extent);
 
 private:
-  int64_t getLength(mlir::Value value) const { return node.getShape(value)[axis]; }
+  int64_t getLength(mlir::Value value) const { return builder.getShape(value)[axis]; }
   /// One operation; null without an error if there is none for the length.
   mlir::Value createDft(mlir::Value value, int64_t length, bool inverse, bool onesided);
   mlir::Value transformInParts(mlir::Value value, int64_t first, bool inverse);
@@ -50,7 +50,7 @@ private:
   /// The elements at `start`, `start + step`, ... of dimension `dim`.
   mlir::Value take(mlir::Value value, int64_t dim, int64_t start, int64_t size, int64_t step = 1);
 
-  GraphBuilder &node;
+  GraphBuilder &builder;
   int64_t axis;
 };
 

@@ -36,18 +36,18 @@ struct Resize {
   /// Whether sizes follow from an aspect ratio.
   bool keepsAspect = false;
 
-  mlir::Value build(GraphBuilder &node, mlir::Value input) const;
+  mlir::Value build(GraphBuilder &builder, mlir::Value input) const;
   /// Takes scales, and the extents that follow from them in single precision.
-  llvm::LogicalResult setScales(GraphBuilder &node, mlir::Value input, llvm::ArrayRef<double> values);
+  llvm::LogicalResult setScales(GraphBuilder &builder, mlir::Value input, llvm::ArrayRef<double> values);
   /// The extent that `scale` makes of `extent`.
   static int64_t scaleExtent(int64_t extent, double scale);
 };
 
 /// The same with antialias: one dimension after the other. Null after an error.
-mlir::Value buildAntialiased(GraphBuilder &node, const Resize &resize, mlir::Value input);
+mlir::Value buildAntialiased(GraphBuilder &builder, const Resize &resize, mlir::Value input);
 
 /// The same where `input`, or `resize.extents`, are bounded.
-mlir::Value buildBoundedResize(GraphBuilder &node, const Resize &resize, mlir::Value input);
+mlir::Value buildBoundedResize(GraphBuilder &builder, const Resize &resize, mlir::Value input);
 
 } // namespace dovetail::importer
 

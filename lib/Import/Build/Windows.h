@@ -36,17 +36,17 @@ struct Windows {
 
   /// `input`, where it is bounded along spatial dimensions, with what changes nothing when elements are combined by
   /// `kind` behind its end, as if it was padded with that. Its windows do not vary.
-  mlir::Value fillTails(GraphBuilder &node, mlir::Value input, ReduceKind kind) const;
+  mlir::Value fillTails(GraphBuilder &builder, mlir::Value input, ReduceKind kind) const;
   /// `result`, of such an input, bounded by how many windows there are of `input`, as it was before.
-  mlir::Value boundResult(GraphBuilder &node, mlir::Value input, mlir::Value result) const;
+  mlir::Value boundResult(GraphBuilder &builder, mlir::Value input, mlir::Value result) const;
 
   /// Whether windows along a bounded dimension are other ones than those of the bound. Automatic pads and `ceil_mode`
   /// place windows by the extent. If `countsElements`, pads make a difference, too.
-  bool varies(GraphBuilder &node, mlir::Value input, bool countsElements) const;
+  bool varies(GraphBuilder &builder, mlir::Value input, bool countsElements) const;
   /// `input` with all pads in it, as neutral elements of `kind`: windows then begin at its first element and need none.
   /// The pads are none from then on, and `counts` those of a result. `numbers`, if it is given, gets for each spatial
   /// dimension how many elements, and pads if `countsPads`, a window has: f32, broadcast to the result.
-  mlir::Value arrange(GraphBuilder &node, mlir::Value input, ReduceKind kind, Counts &counts,
+  mlir::Value arrange(GraphBuilder &builder, mlir::Value input, ReduceKind kind, Counts &counts,
                       llvm::SmallVectorImpl<mlir::Value> *numbers = nullptr, bool countsPads = false);
 
   /// Sets the pads to those of `autoPad`, for the extents of `input`.

@@ -1,4 +1,4 @@
-//===- Windows.cpp - Windows that libraries have -*- C++ -*-===//
+//===- CallSizes.cpp - Sizes that libraries have -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Windows.h"
+#include "CallSizes.h"
 
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Layout/Window.h"

@@ -1,4 +1,4 @@
-//===- Windows.h - Windows that libraries have -*- C++ -*-===//
+//===- CallSizes.h - Sizes that libraries have -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DOVETAIL_LIB_LIBRARY_WINDOWS_H
-#define DOVETAIL_LIB_LIBRARY_WINDOWS_H
+#ifndef DOVETAIL_LIB_LIBRARY_CALLSIZES_H
+#define DOVETAIL_LIB_LIBRARY_CALLSIZES_H
 
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 
@@ -30,4 +30,4 @@ bool isModestProduct(mlir::Operation *op);
 
 } // namespace dovetail
 
-#endif // DOVETAIL_LIB_LIBRARY_WINDOWS_H
+#endif // DOVETAIL_LIB_LIBRARY_CALLSIZES_H
