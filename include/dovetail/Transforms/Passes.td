@@ -61,8 +61,8 @@ def PackConstants : Pass<"dovetail-pack-constants"> {
 def SimplifyArithmetic : Pass<"dovetail-simplify-arithmetic"> {
   let summary = "Drop and merge arithmetic with constants";
   let description = [{
-    Operations that change nothing disappear (`x * 1`, `max(max(x, a), b)`, a cast there and back), small constant
-    powers become products, subtracted constants become summands. Results are equal, but for the sign of zeros that
+    Operations that change nothing disappear (`x * 1`, `relu(relu(x))`, `neg(neg(x))`, a cast there and back), bounds
+    merge (`max(max(x, a), b)`), small constant powers become products, subtracted constants become summands. Results are equal, but for the sign of zeros that
     rectifiers bound.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
