@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines how the runtime's tests write plans.
+// Defines how the runtime's tests write plans. Library calls are in PlanCalls.cpp, and runs in FloatRuns.cpp. All else
+// is in PlanBuilder.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,9 +147,13 @@ private:
   std::vector<std::byte> weights;
 };
 
-/// An access as artifacts have it.
+/// A split and an access as artifacts have them.
+std::unique_ptr<artifact::DimT> toDim(const layout::DimSharding &dim);
 std::unique_ptr<artifact::AccessT> toAccess(const std::vector<layout::AccessDim> &access);
 
+/// Floats as a tensor of `type` has them in memory, and back.
+std::vector<std::byte> encode(const std::vector<float> &values, artifact::ElementType type);
+std::vector<float> decode(const std::vector<std::byte> &bytes, artifact::ElementType type);
 /// `values`, each rounded to the nearest number of `type`: F32, F16 or BF16.
 std::vector<float> rounded(std::vector<float> values, artifact::ElementType type);
 /// Half of the distance between two neighbours of `type` near one.
