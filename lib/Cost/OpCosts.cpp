@@ -20,6 +20,7 @@
 
 using namespace mlir;
 using namespace dovetail;
+using calls::LoopRole;
 
 /// True for elementwise operations that a kernel computes where it needs them.
 static bool isCheapElement(Operation *op) {
@@ -131,25 +132,17 @@ bool OpCosts::hasWinogradForm(const Definition &definition) {
 }
 
 void OpCosts::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {
-  roles.assign(extents.size(), Role::Batch);
+  roles.assign(extents.size(), LoopRole::Batch);
   if (!definition.isProduct)
     return;
+  calls::ContractionRoles found = definition.getRoles();
   for (unsigned loop = 0; loop < extents.size(); ++loop) {
-    if (loop >= definition.resultRank) {
-      roles[loop] = Role::Depth;
-      continue;
-    }
-    int64_t first = definition.countSharing(0, loop), second = definition.countSharing(1, loop);
-    if (second >= extents[loop])
-      roles[loop] = first >= extents[loop] ? Role::Batch : Role::Row;
-    else if (first >= extents[loop])
-      roles[loop] = Role::Column;
-    else
-      columnsOfGroup *= static_cast<double>(first);
+    roles[loop] = found[loop];
+    columnsOfGroup *= static_cast<double>(found.getGroupColumns(loop));
   }
   // Each element of the first operand meets each tap once at most: of a transposed convolution most do not meet.
   for (auto [dim, extent] : llvm::zip_equal(relation.operands[0], shape))
-    if (dim.loop >= 0 && roles[dim.loop] == Role::Row && extent < extents[dim.loop])
+    if (dim.loop >= 0 && roles[dim.loop] == LoopRole::Row && extent < extents[dim.loop])
       met *= static_cast<double>(extent) / static_cast<double>(extents[dim.loop]);
 }
 
@@ -189,10 +182,10 @@ StepWork OpCosts::getWork(ArrayRef<int64_t> sizes) const {
   if (work.kind == StepWork::Kind::Product) {
     work.depth *= inner * met;
     for (auto [size, role] : llvm::zip_equal(sizes, roles)) {
-      double &extent = role == Role::Row      ? work.rows
-                       : role == Role::Column ? work.columns
-                       : role == Role::Depth  ? work.depth
-                                              : work.batch;
+      double &extent = role == LoopRole::Row      ? work.rows
+                       : role == LoopRole::Column ? work.columns
+                       : role == LoopRole::Depth  ? work.depth
+                                                  : work.batch;
       extent *= static_cast<double>(size);
     }
     work.columns *= columnsOfGroup;

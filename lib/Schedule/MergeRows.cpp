@@ -85,13 +85,10 @@ static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   Matrix a(op.getA(), mesh), output(op.getOutput(), mesh);
   if (op.getForm()->transposesA || !a.isInOneFormat() || !output.isInOneFormat())
     return 1;
-  ArrayRef<int64_t> shape = plan::getTensor(op.getOutput()).getShape(), b = plan::getTensor(op.getB()).getShape();
+  ArrayRef<int64_t> shape = plan::getTensor(op.getOutput()).getShape();
   int64_t rank = shape.size(), most = 1;
-  auto dependsOn = [&](int64_t dim) {
-    int64_t own = dim + static_cast<int64_t>(b.size()) - rank;
-    return own >= 0 && b[own] != 1;
-  };
-  while (most + 1 < rank && !dependsOn(rank - 2 - most))
+  calls::ContractionRoles roles = op.getRoles();
+  while (most + 1 < rank && !roles.differs(1, rank - 2 - most))
     ++most;
 
   SmallVector<DimShardingAttr> dims = plan::getDims(op.getLoops());

@@ -45,8 +45,6 @@ public:
   static bool isStored(mlir::Value value);
 
 private:
-  /// What a loop is to a product.
-  enum class Role { Batch, Row, Column, Depth };
   /// An operand, or the results: loops along which it is read or written.
   struct Tensor {
     double bytes;
@@ -72,7 +70,7 @@ private:
 
   llvm::SmallVector<int64_t> extents;
   llvm::SmallVector<bool> isCounted;
-  llvm::SmallVector<Role> roles;
+  llvm::SmallVector<calls::LoopRole> roles;
   /// Iterations of what is not among the loops, such as taps, and the share of terms that there are.
   double inner = 1, met = 1;
   /// Of a loop of groups, how many iterations make one: the columns of its product.

@@ -42,15 +42,12 @@ void KernelEmitter::chooseProduct() {
   const Definition &definition = getDefinition(op);
   if (!definition.isProduct || definition.getNumTaps() > 0 || definition.getNumReductions() == 0)
     return;
-  auto dependsOn = [&](unsigned read, unsigned loop) {
-    return llvm::any_of(definition.reads[read].dims,
-                        [&](const layout::AccessDim &dim) { return dim.index.dependsOn(static_cast<int>(loop)); });
-  };
+  calls::ContractionRoles roles = definition.getRoles();
   unsigned column = order.back();
-  unsigned factor = dependsOn(0, column) ? 0 : 1;
+  unsigned factor = roles[column] == calls::LoopRole::Row ? 0 : 1;
   Operation *producer = op->getOperand(definition.reads[factor].operand).getDefiningOp();
   const KernelAnalysis::FoldOrder &fold = analysis.getFoldOrder(op);
-  if (extents[column] == 1 || !dependsOn(factor, column) || dependsOn(1 - factor, column) || !producer ||
+  if (extents[column] == 1 || !roles.differs(factor, column) || roles.differs(1 - factor, column) || !producer ||
       !isa<DefinitionOpInterface>(producer) || !fold.byRows || extents[fold.loops.back()] < fewestTerms)
     return;
   // What is read beyond a border is no term, but it would be computed.
@@ -59,7 +56,7 @@ void KernelEmitter::chooseProduct() {
     return;
   int row = -1;
   for (unsigned loop : ArrayRef(order).drop_back())
-    if (extents[loop] > 1 && !dependsOn(factor, loop) && (row < 0 || extents[loop] > extents[row]))
+    if (extents[loop] > 1 && !roles.differs(factor, loop) && (row < 0 || extents[loop] > extents[row]))
       row = static_cast<int>(loop);
   if (row < 0)
     return;

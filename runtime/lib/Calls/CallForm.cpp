@@ -83,15 +83,13 @@ std::optional<ConvolutionForm> ConvolutionForm::find(std::span<const AccessDim> 
   // As many groups as the channels of all of them have room for.
   IndexExpr outer = IndexExpr::loop(1), channel = IndexExpr::loop(static_cast<int>(rank));
   int64_t perGroup = loops[rank];
+  int64_t outerPerGroup = loops[1];
   if (!(input[1] == AccessDim(channel))) {
-    Interval channels = input[1].index.bounds(Box::ofShape(loops));
-    if (perGroup < 1 || channels.empty() || channels.lo != 0 || channels.hi % perGroup != 0)
+    outerPerGroup = countSharing(input.subspan(1, 1), 1, loops[1]);
+    if (perGroup < 1 || outerPerGroup < 1 || loops[1] % outerPerGroup != 0)
       return std::nullopt;
-    form.groups = channels.hi / perGroup;
-    if (loops[1] < form.groups || loops[1] % form.groups != 0)
-      return std::nullopt;
+    form.groups = loops[1] / outerPerGroup;
   }
-  int64_t outerPerGroup = loops[1] / form.groups;
   AccessDim read = channelOfGroup(form.groups, outer, outerPerGroup, channel, perGroup);
   bool fits = input[1] == read;
   if (form.isTransposed)

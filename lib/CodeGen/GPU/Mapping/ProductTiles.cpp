@@ -62,16 +62,16 @@ bool ProductMapping::take() {
 }
 
 int64_t ProductMapping::divideLoops() {
-  const Definition &definition = getDefinition(product);
+  calls::ContractionRoles roles = getDefinition(product).getRoles();
   sides[0].operand = 0;
   sides[1].operand = 1;
   int64_t tiles = 1;
   for (unsigned loop : analysis.getLoopOrder()) {
-    int64_t sharing[2] = {definition.countSharing(0, loop), definition.countSharing(1, loop)};
-    unsigned operand = sharing[0] == 1 ? 0 : 1;
-    int64_t block = sharing[1 - operand];
+    // The operand that has another element in each iteration, in blocks in which the other one has the same.
+    unsigned operand = roles.getSharing(0, loop) == 1 ? 0 : 1;
+    int64_t block = roles.getSharing(1 - operand, loop);
     bool isOfParts = parts && loop == parts.getDim();
-    if (isOfParts || sharing[operand] != 1 || block <= 1 || extents[loop] % block != 0) {
+    if (isOfParts || roles.getSharing(operand, loop) != 1 || block <= 1 || extents[loop] % block != 0) {
       batch.push_back(loop);
       tiles *= extents[loop];
       continue;

@@ -93,24 +93,9 @@ SmallVector<Interval> Definition::getRanges() const {
                              [](const Loop &loop) -> Interval { return {0, std::max<int64_t>(loop.extent, 1)}; });
 }
 
-/// For how many iterations of `loop`, from the first one on, `index` is the same.
-static int64_t countSharing(const layout::IndexExpr &index, int loop, int64_t extent) {
-  int64_t shared = extent;
-  for (const layout::IndexExpr::Term &term : index.getTerms()) {
-    if (!term.dependsOn(loop))
-      continue;
-    // floor(loop / d) is the same for d of them.
-    bool divides = term.kind == layout::IndexExpr::Kind::Quotient && term.getOperand().asLoop() == loop;
-    shared = std::min(shared, divides ? term.divisor : 1);
-  }
-  return shared;
-}
-
-int64_t Definition::countSharing(unsigned read, unsigned loop) const {
-  int64_t shared = loops[loop].extent;
-  for (const AccessDim &dim : reads[read].dims)
-    shared = std::min(shared, ::countSharing(dim.index, loop, shared));
-  return shared;
+calls::ContractionRoles Definition::getRoles() const {
+  SmallVector<int64_t> extents = llvm::map_to_vector(loops, [](const Loop &loop) { return loop.extent; });
+  return {reads[0].dims, reads[1].dims, extents, resultRank};
 }
 
 std::optional<int64_t> dovetail::lookUp(const APInt &index, bool isUnsigned, int64_t extent, bool clamp) {

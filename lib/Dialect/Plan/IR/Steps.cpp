@@ -312,6 +312,11 @@ std::optional<calls::ProductForm> plan::MatMulOp::getForm() {
   return calls::ProductForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
 }
 
+calls::ContractionRoles plan::MatMulOp::getRoles() {
+  return {getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()),
+          static_cast<size_t>(getTensor(getOutput()).getRank())};
+}
+
 SmallVector<Value> plan::MatMulOp::getStepReads() {
   SmallVector<Value> reads = {getA(), getB()};
   llvm::append_range(reads, getPostTensors());

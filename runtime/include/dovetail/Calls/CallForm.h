@@ -14,6 +14,7 @@
 #ifndef DOVETAIL_CALLS_CALLFORM_H
 #define DOVETAIL_CALLS_CALLFORM_H
 
+#include "dovetail/Calls/ContractionRoles.h"
 #include "dovetail/Layout/Window.h"
 
 namespace dovetail::calls {
@@ -77,9 +78,6 @@ struct TransformForm {
   Box readBox(const Box &result) const;
   static std::optional<TransformForm> find(std::span<const AccessDim> input, std::span<const int64_t> loops);
 };
-
-/// An access in each dimension of an operand.
-using AccessDims = std::span<const AccessDim>;
 
 /// Whether operands are read as attention does: queries [batch..., M, D], keys [batch..., N, D], values [batch..., N,
 /// E], and maybe a mask that broadcasts to [batch..., M, N]. The loops are the dimensions of the result, [batch..., M,

@@ -14,6 +14,7 @@
 #ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITION_H
 #define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITION_H
 
+#include "dovetail/Calls/ContractionRoles.h"
 #include "dovetail/Dialect/Dovetail/Definition/ElementBuilder.h"
 #include "dovetail/Dialect/Dovetail/Definition/Enums.h"
 #include "dovetail/Layout/IndexExpr.h"
@@ -143,9 +144,8 @@ struct Definition {
     return reads.emplace_back(Access{operand, {}}).dims;
   }
 
-  /// For how many neighbouring iterations of loop `loop`, counted from its first one, read number `read` is at the same
-  /// place: the extent of the loop if it does not depend on it.
-  int64_t countSharing(unsigned read, unsigned loop) const;
+  /// Of a product, the role of each loop.
+  calls::ContractionRoles getRoles() const;
 
   /// Makes loop `scan.loop` one along which terms accumulate.
   void setScan(Scan scan);

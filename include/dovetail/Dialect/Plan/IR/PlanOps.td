@@ -333,6 +333,8 @@ def Plan_MatMulOp : Plan_CallOp<"matmul"> {
   let extraClassDeclaration = [{
     /// What the accesses are; nothing if they are not those of a product.
     std::optional<::dovetail::calls::ProductForm> getForm();
+    /// The role of each loop.
+    ::dovetail::calls::ContractionRoles getRoles();
   }];
 }
 
