@@ -70,8 +70,7 @@ bool OpCosts::isFoldOfRows(DefinitionOpInterface op, const Definition &definitio
 
 OpCosts::OpCosts(DefinitionOpInterface op, const OpRelation &relation, const DenseSet<Value> &constants) {
   Definition definition = op.getDefinition();
-  for (const Loop &loop : relation.loops)
-    extents.push_back(loop.extent);
+  extents = dovetail::getExtents(relation.loops);
   form.kind = definition.isProduct ? StepWork::Kind::Product : StepWork::Kind::Elements;
   // How fast a product is depends on its factors.
   Value measured = definition.isProduct ? op->getOperand(0) : op->getResult(0);
@@ -124,10 +123,8 @@ bool OpCosts::isPartOfReader(ArrayRef<int64_t> sizes) const {
 }
 
 bool OpCosts::hasWinogradForm(const Definition &definition) {
-  SmallVector<int64_t> loops;
-  for (const Loop &loop : definition.loops)
-    loops.push_back(loop.extent);
-  auto found = calls::ConvolutionForm::find(definition.reads[0].dims, definition.reads[1].dims, loops);
+  auto found = calls::ConvolutionForm::find(definition.reads[0].dims, definition.reads[1].dims,
+                                            dovetail::getExtents(definition.loops));
   return found && calls::isWinogradForm(*found);
 }
 

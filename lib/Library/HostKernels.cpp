@@ -40,8 +40,7 @@ public:
     std::vector<calls::AccessDims> accesses;
     for (const Access &read : definition.reads)
       accesses.emplace_back(read.dims);
-    SmallVector<int64_t> extents = llvm::map_to_vector(definition.loops, [](const Loop &loop) { return loop.extent; });
-    return calls::mayWriteOverQueries(accesses, extents);
+    return calls::mayWriteOverQueries(accesses, getExtents(definition.loops));
   }
   std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
     auto convolution = dyn_cast<plan::ConvolutionOp>(call);

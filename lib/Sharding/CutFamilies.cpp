@@ -72,12 +72,9 @@ void CutFamilies::addOperation(Operation *op, const DenseSet<Value> &constants) 
   } else {
     return;
   }
-  SmallVector<int64_t> loopExtents;
-  for (const Loop &loop : relation.loops)
-    loopExtents.push_back(loop.extent);
-  unsigned first = addPlaces(loopExtents, seconds);
+  unsigned first = addPlaces(getExtents(relation.loops), seconds);
   if (model && weights.areUnequal())
-    weights.addOperation(std::move(*model), first, loopExtents.size());
+    weights.addOperation(std::move(*model), first, relation.loops.size());
   for (Value result : op->getResults())
     places[result] = first;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {

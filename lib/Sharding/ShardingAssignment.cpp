@@ -160,9 +160,7 @@ void AssignmentProblem::findIdle(ShardingAssignment &assignment) {
       busyAxes.insert(loop.getAxes().begin(), loop.getAxes().end());
     if (!seen.insert(LoopShardingsAttr::get(function.getContext(), meshName, loops)).second)
       continue;
-    SmallVector<int64_t> extents;
-    for (const Loop &loop : cast<SplitOpInterface>(op).getRelation().loops)
-      extents.push_back(loop.extent);
+    SmallVector<int64_t> extents = getExtents(cast<SplitOpInterface>(op).getRelation().loops);
     layout::Sharding sharding = toLayout(loops, mesh);
     bool hasFew = llvm::any_of(llvm::zip_equal(loops, extents), [](const auto &entry) {
       auto [loop, extent] = entry;

@@ -255,9 +255,7 @@ LogicalResult WitnessReads::check(SplitOpInterface op) {
     return failure();
   Definition definition = op.getDefinition();
   layout::Sharding split = toLayout(*shardings, mesh);
-  SmallVector<int64_t> extents;
-  for (const Loop &loop : op.getRelation().loops)
-    extents.push_back(loop.extent);
+  SmallVector<int64_t> extents = getExtents(op.getRelation().loops);
   for (int rank = 0; rank < mesh.numRanks(); ++rank) {
     RankView view{rank, split.boxOf(mesh, extents, rank), {}, {}};
     for (Value operand : op->getOperands()) {

@@ -93,9 +93,12 @@ SmallVector<Interval> Definition::getRanges() const {
                              [](const Loop &loop) -> Interval { return {0, std::max<int64_t>(loop.extent, 1)}; });
 }
 
+SmallVector<int64_t> dovetail::getExtents(ArrayRef<Loop> loops) {
+  return llvm::map_to_vector(loops, [](const Loop &loop) { return loop.extent; });
+}
+
 calls::ContractionRoles Definition::getRoles() const {
-  SmallVector<int64_t> extents = llvm::map_to_vector(loops, [](const Loop &loop) { return loop.extent; });
-  return {reads[0].dims, reads[1].dims, extents, resultRank};
+  return {reads[0].dims, reads[1].dims, getExtents(loops), resultRank};
 }
 
 std::optional<int64_t> dovetail::lookUp(const APInt &index, bool isUnsigned, int64_t extent, bool clamp) {

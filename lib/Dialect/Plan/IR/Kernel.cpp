@@ -101,9 +101,7 @@ SmallVector<Loop> KernelOp::getLoops() {
   return loops;
 }
 
-SmallVector<int64_t> KernelOp::getLoopExtents() {
-  return llvm::map_to_vector(getLoops(), [](const Loop &loop) { return loop.extent; });
-}
+SmallVector<int64_t> KernelOp::getLoopExtents() { return dovetail::getExtents(getLoops()); }
 
 unsigned KernelOp::getFirstReductionLoop(Operation *op) {
   unsigned first = getShape().size();

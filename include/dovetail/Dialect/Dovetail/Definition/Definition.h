@@ -60,6 +60,9 @@ struct Loop {
   bool isLookup() const { return index >= 0; }
 };
 
+/// The extent of each.
+llvm::SmallVector<int64_t> getExtents(llvm::ArrayRef<Loop> loops);
+
 /// Where an operation reads one of its operands: an element for each iteration, or none where an index leaves the
 /// tensor.
 struct Access {
