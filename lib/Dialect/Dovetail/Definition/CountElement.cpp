@@ -12,7 +12,8 @@
 
 #include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 
-#include "dovetail/Dialect/Dovetail/Definition/LineBuilder.h"
+#include "ScratchCode.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -97,58 +98,10 @@ static double count(Block &block, double otherwise, DenseSet<Value> &values) {
   return total;
 }
 
-namespace {
-/// Values from nowhere, for code that nobody runs.
-class Anything : public ElementSource, public ElementSink {
-public:
-  Anything(ElementBuilder &builder, Operation *op, ArrayRef<int64_t> ends) : builder(builder), op(op), ends(ends) {}
-
-  Value read(unsigned operand, ArrayRef<Value>) override { return make(op->getOperand(operand).getType()); }
-  std::pair<Value, Value> getLoopRange(unsigned loop) override { return {builder.index(0), builder.index(ends[loop])}; }
-  void write(unsigned, ArrayRef<Value>, Value) override {}
-  Value readBack(unsigned result, ArrayRef<Value>) override { return make(op->getResult(result).getType()); }
-  Value createScratch(Type, int64_t) override { return {}; }
-  Value loadScratch(Value, Type type, Value) override { return make(type); }
-  void storeScratch(Value, Value, Value) override {}
-
-private:
-  Value make(Type type) {
-    Type scalar = ElementBuilder::scalarType(getElementTypeOrSelf(type));
-    return UnrealizedConversionCastOp::create(builder.getBuilder(), builder.getLoc(), scalar, ValueRange())
-        .getResult(0);
-  }
-
-  ElementBuilder &builder;
-  Operation *op;
-  ArrayRef<int64_t> ends;
-};
-} // namespace
-
-/// Emits an element of the result, or a line, into `block`, of which the coordinates are arguments.
-static void emitInto(Block &block, DefinitionOpInterface op, const Definition &definition, ArrayRef<int64_t> ends) {
-  OpBuilder builder(op.getContext());
-  builder.setInsertionPointToStart(&block);
-  Location location = op.getLoc();
-  ElementBuilder elements(builder, location);
-  SmallVector<Value> index;
-  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
-    index.push_back(block.addArgument(builder.getIndexType(), location));
-  Anything anything(elements, op, ends);
-  if (definition.lines.empty()) {
-    emitElement(op, definition, elements, index, anything);
-    return;
-  }
-  index.resize(definition.loops.size());
-  for (unsigned loop : definition.lines)
-    index[loop] = {};
-  LineBuilder line(elements, op, definition, index, anything, anything);
-  op.emitLine(line);
-}
-
 double dovetail::countElement(DefinitionOpInterface op, const Definition &definition, ArrayRef<int64_t> ends,
                               double otherwise) {
   Block block;
-  emitInto(block, op, definition, ends);
+  emitScratch(block, op, definition, ends);
   DenseSet<Value> values;
   return count(block, otherwise, values);
 }
@@ -159,6 +112,6 @@ double dovetail::countElement(DefinitionOpInterface op, const Definition &defini
 
 bool dovetail::readsOnly(DefinitionOpInterface op, const Definition &definition, unsigned loop) {
   Block block;
-  emitInto(block, op, definition, llvm::map_to_vector(definition.loops, [](const Loop &loop) { return loop.extent; }));
+  emitScratch(block, op, definition, getExtents(definition.loops));
   return block.getArgument(loop).use_empty();
 }
