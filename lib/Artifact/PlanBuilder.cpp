@@ -126,13 +126,10 @@ LogicalResult PlanBuilder::addBuffer(artifact::PlanT &plan, plan::BufferOp op) {
   buffer->dims = makeDims(type);
   buffer->format = std::make_unique<artifact::FormatT>();
   buffer->format->order.assign(op.getFormat().getOrder().begin(), op.getFormat().getOrder().end());
-  buffer->format->block_dim = op.getFormat().getBlockDim();
-  buffer->format->block = op.getFormat().getBlock();
   if (op.getValue()) {
     // Devices have copies, in any order; on hosts weights are read where the artifact is mapped.
     bool isMapped = op->getParentOfType<plan::ProgramOp>().getMemory() == plan::ProgramMemory::Host;
-    if (op.getFormat().isBlocked() ||
-        (isMapped && op.getFormat() != plan::FormatAttr::getRowMajor(op.getContext(), type.getRank())))
+    if (isMapped && op.getFormat() != plan::FormatAttr::getRowMajor(op.getContext(), type.getRank()))
       return op.emitOpError("is a constant of format ") << op.getFormat() << "; weights are row-major in artifacts";
     FailureOr<unsigned> piece = weights.add(op.getLoc(), *op.getValue());
     if (failed(piece))

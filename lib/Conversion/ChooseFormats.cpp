@@ -62,7 +62,7 @@ private:
 /// Chooses the formats of all values together, by what they cost those who write and read them.
 ///
 /// Values of one format are one choice: all results of an operation, and what reshards make of them. What prefers a
-/// format has no other; what the user gives has no blocks.
+/// format has no other.
 class FormatChooser {
 public:
   FormatChooser(func::FuncOp function, const Libraries &libraries)
@@ -174,8 +174,7 @@ DenseMap<Value, FormatAttr> FormatCarrier::run() {
   for (Operation &op : llvm::reverse(block))
     collectWishes(op);
   for (BlockArgument argument : function.getArguments())
-    // What the user gives has no blocks.
-    formats[argument] = getWish(argument).isBlocked() ? getRowMajor(argument) : getWish(argument);
+    formats[argument] = getWish(argument);
   for (Operation &op : block.without_terminator())
     assign(op);
   return std::move(formats);
@@ -184,10 +183,9 @@ DenseMap<Value, FormatAttr> FormatCarrier::run() {
 FormatChooser::Options FormatChooser::getOptions(Value value, bool isFixed) {
   Options formats = {carried.lookup(value)};
   int64_t rank = getRank(value);
-  // Blocks are for what libraries want them for. Formats of less than two dimensions that are longer than 1 are alike.
+  // Formats of less than two dimensions that are longer than 1 are alike.
   auto isLong = [](int64_t extent) { return extent > 1; };
-  if (isFixed || formats.front().isBlocked() ||
-      llvm::count_if(cast<RankedTensorType>(value.getType()).getShape(), isLong) < 2)
+  if (isFixed || llvm::count_if(cast<RankedTensorType>(value.getType()).getShape(), isLong) < 2)
     return formats;
   MLIRContext *context = value.getContext();
   SmallVector<int64_t> columns = llvm::to_vector(llvm::seq<int64_t>(0, rank));

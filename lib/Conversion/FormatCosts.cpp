@@ -26,8 +26,6 @@ static int64_t getBytes(Value value) {
 FormatAttr dovetail::getPreferredFormat(SplitOpInterface op, int64_t rank, const Libraries &libraries) {
   MLIRContext *context = op.getContext();
   const Library *library = libraries.findCall(op);
-  if (int64_t block = library ? library->getChannelBlock(op) : 0; block > 0 && rank >= 3)
-    return FormatAttr::getChannelBlocks(context, rank, block);
   FormatPreference preference = library ? library->getFormatPreference(op) : op.getFormatPreference();
   if (preference == FormatPreference::ChannelsLast && rank >= 3)
     return FormatAttr::getChannelsLast(context, rank);
@@ -51,8 +49,6 @@ bool dovetail::isAlignedWithResult(DefinitionOpInterface op, unsigned number) {
 /// The loop over the dimension of a result that is innermost in memory, of those that are longer than 1; nothing if
 /// none is.
 static std::optional<unsigned> getInnermostLoop(RankedTensorType result, FormatAttr format) {
-  if (format.isBlocked() && result.getDimSize(format.getBlockDim()) > 1)
-    return format.getBlockDim();
   for (int64_t dim : llvm::reverse(format.getOrder()))
     if (result.getDimSize(dim) > 1)
       return dim;
@@ -75,8 +71,7 @@ static std::optional<int64_t> getStep(const Definition &definition, const Access
       continue;
     if (dim.index.hasUnknown())
       return std::nullopt;
-    bool isInBlocks = static_cast<int64_t>(number) == format.getBlockDim();
-    step += (dim.index.evaluate(next) - dim.index.evaluate(first)) * (isInBlocks ? 1 : strides[number]);
+    step += (dim.index.evaluate(next) - dim.index.evaluate(first)) * strides[number];
   }
   return std::abs(step);
 }
@@ -149,5 +144,5 @@ double dovetail::getPortCost(Value value, FormatAttr format) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
   SmallVector<int64_t> dims(format.getOrder());
   llvm::erase_if(dims, [&](int64_t dim) { return shape[dim] == 1; });
-  return !format.isBlocked() && llvm::is_sorted(dims) ? 0 : kGaps * getBytes(value);
+  return llvm::is_sorted(dims) ? 0 : kGaps * getBytes(value);
 }

@@ -86,10 +86,6 @@ static void addExpertOptions(CLI::App &command, CompileArguments &arguments) {
                 "Generate code for every operation instead of calling libraries.")
       ->group(group);
   command
-      .add_flag("--channel-blocks", arguments.channelBlocks,
-                "Store values around convolutions and pools in blocks of channels: 16 with AVX-512, otherwise 8.")
-      ->group(group);
-  command
       .add_flag("--no-index-checks", arguments.noIndexChecks,
                 "Clamp indices that are out of range instead of ending the run with an error.")
       ->group(group);

@@ -356,13 +356,6 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
     return usage(std::string(limit.status().message()));
   options.codeGen.cpu = arguments.cpu.value_or("native");
   options.libraries = !arguments.noLibraries;
-  options.channelBlocks = arguments.channelBlocks;
-  if (options.channelBlocks && options.target->getBlockedLibraries().empty())
-    return usage("'--channel-blocks': no library of target '" + arguments.target +
-                 "' takes blocks of channels; leave out the option");
-  if (options.channelBlocks && !options.libraries)
-    return usage("'--channel-blocks' with '--no-libraries': the option is for library calls, which '--no-libraries' "
-                 "excludes; leave out one of them");
   options.indexChecks = !arguments.noIndexChecks;
   options.sourceNames = !arguments.noSourceNames;
   if (arguments.prepack && !options.target->runsHere())

@@ -83,7 +83,7 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
 
 bool dovetail::hasWinograd(const CompileOptions &options) {
   return options.libraries && options.target->hasWinograd(options.codeGen) && options.math == plan::MathMode::F32 &&
-         options.mayTransform && options.objective != Objective::Memory && !options.channelBlocks;
+         options.mayTransform && options.objective != Objective::Memory;
 }
 
 static GraphTarget getGraphTarget(const CompileOptions &options, MLIRContext *context, ArrayRef<std::string> libraries,
@@ -112,8 +112,7 @@ static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) 
 void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager &passes) {
   SmallVector<std::string> libraries, features;
   if (options.libraries) {
-    llvm::append_range(libraries,
-                       options.channelBlocks ? options.target->getBlockedLibraries() : options.target->getLibraries());
+    llvm::append_range(libraries, options.target->getLibraries());
     llvm::append_range(features, options.target->getFeatures(options.codeGen));
     if (options.math == plan::MathMode::TF32 || options.math == plan::MathMode::BF16)
       features.push_back(kRoundedFactors.str());

@@ -19,8 +19,6 @@ namespace dovetail {
 
 /// `features`: what the processor that the program is compiled for has, as LLVM calls it.
 std::unique_ptr<Library> createOneDnn(llvm::ArrayRef<std::string> features);
-/// The same with values around convolutions and pools in blocks of channels.
-std::unique_ptr<Library> createOneDnnBlocks(llvm::ArrayRef<std::string> features);
 /// The kernels that the runtime brings along for CPUs.
 std::unique_ptr<Library> createHostKernels(llvm::ArrayRef<std::string> features);
 std::unique_ptr<Library> createCudnn(llvm::ArrayRef<std::string> features);

@@ -29,9 +29,7 @@ public:
   StringRef getName() const override { return "kernels"; }
   bool hasEpilogue(Operation *, const PostOp &) const override { return false; }
   FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
-  bool readsFormat(Operation *, unsigned, plan::FormatAttr format, plan::FormatAttr) const override {
-    return !format.isBlocked();
-  }
+  bool readsFormat(Operation *, unsigned, plan::FormatAttr, plan::FormatAttr) const override { return true; }
   /// Queries of a head and a row, at a time.
   bool writesOver(Operation *op, unsigned number) const override {
     if (number != 0)

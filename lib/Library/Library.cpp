@@ -87,9 +87,11 @@ struct Entry {
 };
 } // namespace
 
-static constexpr Entry kLibraries[] = {{"onednn", createOneDnn}, {"onednn-blocks", createOneDnnBlocks},
-                                       {"cudnn", createCudnn},   {"cublaslt", createCublasLt},
-                                       {"cufft", createCufft},   {"kernels", createHostKernels}};
+static constexpr Entry kLibraries[] = {{"onednn", createOneDnn},
+                                       {"cudnn", createCudnn},
+                                       {"cublaslt", createCublasLt},
+                                       {"cufft", createCufft},
+                                       {"kernels", createHostKernels}};
 
 FailureOr<Libraries> Libraries::create(Location location, ArrayRef<std::string> names, ArrayRef<std::string> features) {
   Libraries result;

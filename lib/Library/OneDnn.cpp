@@ -30,12 +30,12 @@ static layout::Box getIterations(plan::ConvolutionOp call) {
 namespace {
 class OneDnn : public Library {
 public:
-  OneDnn(ArrayRef<std::string> features, bool wantsBlocks)
+  explicit OneDnn(ArrayRef<std::string> features)
       : hasBF16(llvm::is_contained(features, "avx512bf16")), hasAvx512(llvm::is_contained(features, "avx512f")),
         hasAvx2(llvm::is_contained(features, "avx2")), hasVnni(llvm::is_contained(features, "avx512vnni")),
-        wantsBlocks(wantsBlocks), leastVector(getLeastVector(features)) {}
+        leastVector(getLeastVector(features)) {}
 
-  StringRef getName() const override { return wantsBlocks ? "onednn-blocks" : "onednn"; }
+  StringRef getName() const override { return "onednn"; }
   bool hasIntegerProducts() const override { return hasVnni; }
   bool hasPlainProducts() const override { return true; }
   bool hasEpilogue(Operation *op, const PostOp &) const override {
@@ -46,7 +46,6 @@ public:
   }
   bool readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const override;
   bool writesOver(Operation *op, unsigned number) const override;
-  int64_t getChannelBlock(Operation *op) const override;
   bool isSlow(plan::ConvolutionOp call) const override {
     return isSlowConvolution(call, getIterations(call), hasAvx2, hasAvx512);
   }
@@ -74,7 +73,6 @@ private:
   bool hasBF16, hasAvx512, hasAvx2;
   // Without these the library adds pairs of products of integers of 8 bits in 16, where they saturate.
   bool hasVnni;
-  bool wantsBlocks;
   int64_t leastVector; ///< Of the runtime's own kernels.
 };
 } // namespace
@@ -118,7 +116,7 @@ bool OneDnn::hasOperation(Operation *op) const {
   if (!pool)
     return (isModestProduct(op) && !isInnerProduct(op) && !isIllegal(op)) || (isModestConvolution(op) && !mayRound(op));
   // Channels last, with AVX2 alone it takes 7 to 10 times as long as generated code for the largest of 2 x 2 or 3 x 3.
-  if (pool.getKind() == PoolKind::Max && hasAvx2 && !hasAvx512 && !wantsBlocks)
+  if (pool.getKind() == PoolKind::Max && hasAvx2 && !hasAvx512)
     return false;
   // Dilated pooling is the library's slow reference, and not right where a window hits padding alone.
   for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
@@ -131,7 +129,7 @@ bool OneDnn::hasOperation(Operation *op) const {
 bool OneDnn::readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const {
   if (Library::readsFormat(op, number, format, result))
     return true;
-  if (!isa<MatMulOp>(op) || number != 1 || format.isBlocked())
+  if (!isa<MatMulOp>(op) || number != 1)
     return false;
   SmallVector<int64_t> order(format.getOrder());
   if (order.size() >= 2)
@@ -156,20 +154,6 @@ bool OneDnn::writesOver(Operation *op, unsigned number) const {
          });
 }
 
-/// The library has convolutions of their own for inputs of so few channels, which lie one after the other.
-static constexpr int64_t kMostImageChannels = 3;
-
-int64_t OneDnn::getChannelBlock(Operation *op) const {
-  // Transposed convolutions have no fast implementation for blocks, nor have those of integers, and products no
-  // channels.
-  if (!wantsBlocks || !isa<ConvOp, PoolOp>(op) || !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
-    return 0;
-  // Of images in blocks, which these hardly fill, it has its slow reference only.
-  if (isa<ConvOp>(op) && cast<RankedTensorType>(op->getOperand(0).getType()).getDimSize(1) <= kMostImageChannels)
-    return 0;
-  return hasAvx512 ? 16 : 8;
-}
-
 FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
   if (type.isF32() || (type.isBF16() && hasBF16))
     return type;
@@ -177,9 +161,5 @@ FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
 }
 
 std::unique_ptr<Library> dovetail::createOneDnn(ArrayRef<std::string> features) {
-  return std::make_unique<OneDnn>(features, /*wantsBlocks=*/false);
-}
-
-std::unique_ptr<Library> dovetail::createOneDnnBlocks(ArrayRef<std::string> features) {
-  return std::make_unique<OneDnn>(features, /*wantsBlocks=*/true);
+  return std::make_unique<OneDnn>(features);
 }

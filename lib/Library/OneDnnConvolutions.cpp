@@ -108,12 +108,8 @@ static bool isSlowWithAvx512(const Shape &shape) {
 }
 
 bool dovetail::mayGather(plan::ConvolutionOp call) {
-  auto isBlocked = [](Value ref) {
-    plan::BufferOp buffer = plan::getBufferOp(ref);
-    return buffer && buffer.getFormat().isBlocked();
-  };
-  return plan::getTensor(call.getOutput()).getElementType().isF32() && !isBlocked(call.getInput()) &&
-         !isBlocked(call.getOutput()) && calls::gatheredPhases(*call.getForm()) <= calls::gatheredMostPhases;
+  return plan::getTensor(call.getOutput()).getElementType().isF32() &&
+         calls::gatheredPhases(*call.getForm()) <= calls::gatheredMostPhases;
 }
 
 bool dovetail::isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool hasAvx2, bool hasAvx512) {

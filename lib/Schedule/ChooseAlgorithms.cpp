@@ -65,13 +65,8 @@ static constexpr double runsToRepay = 32;
 /// True if `call` may be done by Winograd's algorithm, and its weights never change.
 static bool isCandidate(plan::ConvolutionOp call) {
   plan::BufferOp weights = plan::getBufferOp(call.getWeights());
-  auto isBlocked = [](Value ref) {
-    plan::BufferOp buffer = plan::getBufferOp(ref);
-    return !buffer || buffer.getFormat().isBlocked();
-  };
   return cast<plan::RefType>(call.getOutput().getType()).getTensor().getElementType().isF32() &&
-         calls::isWinogradForm(*call.getForm()) && weights && weights.getKind() != plan::BufferKind::Arena &&
-         !isBlocked(call.getInput()) && !isBlocked(call.getOutput());
+         calls::isWinogradForm(*call.getForm()) && weights && weights.getKind() != plan::BufferKind::Arena;
 }
 
 void ChooseAlgorithms::runOnOperation() {

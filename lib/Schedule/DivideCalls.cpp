@@ -76,12 +76,7 @@ static SmallVector<Candidate> getCandidates(Operation *call, Value output, Array
   if (!buffer)
     return candidates;
   layout::MemoryFormat format = buffer.getFormat().toLayout();
-  auto add = [&](int dim) {
-    int64_t step = getStep(call, dim);
-    if (dim == format.blockDim)
-      step = std::lcm<int64_t>(step, format.block);
-    candidates.push_back({dim, step});
-  };
+  auto add = [&](int dim) { candidates.push_back({dim, getStep(call, dim)}); };
   for (int dim : format.order)
     if (llvm::any_of(boxes, [&](const Box &box) { return box[dim].size() > 1; })) {
       add(dim);

@@ -107,7 +107,7 @@ static bool mayDivide(plan::StepOpInterface call, unsigned dim) {
 int64_t dovetail::getCallStep(plan::StepOpInterface call, unsigned dim, ArrayRef<End> needs) {
   Value output = call.getStepWrites().front();
   plan::BufferOp buffer = plan::getBufferOp(output);
-  if (!buffer || !mayDivide(call, dim) || buffer.getFormat().getBlockDim() == dim)
+  if (!buffer || !mayDivide(call, dim))
     return 1;
   plan::LoopAttr loop = getLoops(call)[dim];
   int64_t extent = loop.isSplit() ? 0 : loop.getExtent();
@@ -158,15 +158,14 @@ EndAnalysis::Ends EndAnalysis::getLoopEnds(plan::StepOpInterface step) const {
       for (auto [end, own] : llvm::zip(ends, getNeed(write)))
         end = End::join(end, own);
     bool isSmall = std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>()) < kFewElements;
-    for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues())) {
+    for (Value value : kernel.getYield().getValues()) {
       auto root = value.getDefiningOp<DefinitionOpInterface>();
       std::optional<Definition> definition;
       if (root && !isSmall)
         definition = root.getDefinition();
       for (auto [dim, end] : llvm::enumerate(ends))
         // Lines are gone through by what writes them, and elements of a scan may come from its end.
-        if (!definition || definition->loops[dim].kind != LoopKind::Parallel || definition->isLine(dim) ||
-            kernel.getResultLayout(number).getFormat().getBlockDim() == static_cast<int64_t>(dim))
+        if (!definition || definition->loops[dim].kind != LoopKind::Parallel || definition->isLine(dim))
           end = end.isNone() ? end : End::all();
     }
     // One iteration suffices to report.

@@ -107,8 +107,7 @@ void LaunchEnder::end(plan::LaunchOp launch, ArrayRef<int64_t> bounds) {
   // Lines are gone through by what writes them, and elements of a scan may come from its end.
   auto mayEnd = [&](int64_t dim) {
     if (bounds[dim] < 0 || cast<plan::LoopAttr>(launch.getLoops()[dim]).getEnd() ||
-        definition.loops[dim].kind != LoopKind::Parallel ||
-        kernel.getResultLayout(0).getFormat().getBlockDim() == dim || !isCount(counts[bounds[dim]]))
+        definition.loops[dim].kind != LoopKind::Parallel || !isCount(counts[bounds[dim]]))
       return false;
     return llvm::all_of(program.getBlock()->getOps<plan::StepOpInterface>(), [&](plan::StepOpInterface step) {
       return step->isBeforeInBlock(launch) || llvm::none_of(step.getStepWrites(), [&](Value ref) {

@@ -33,7 +33,7 @@ class Matrix {
 public:
   Matrix(Value ref, const layout::Mesh &mesh);
 
-  bool isInOneFormat() const { return format && !format.isBlocked(); }
+  bool isKnown() const { return format != nullptr; }
   /// Whether the `rowDims` dimensions before the last are one in memory on `rank`, which reads or writes as many
   /// elements of the output's dimensions as `computed` says.
   bool hasRows(ArrayRef<int64_t> computed, int rank, int64_t rowDims) const;
@@ -83,7 +83,7 @@ bool Matrix::hasRows(ArrayRef<int64_t> computed, int rank, int64_t rowDims) cons
 /// How many dimensions of the output can be rows.
 static int64_t countRowDims(plan::MatMulOp op, const layout::Mesh &mesh) {
   Matrix a(op.getA(), mesh), output(op.getOutput(), mesh);
-  if (op.getForm()->transposesA || !a.isInOneFormat() || !output.isInOneFormat())
+  if (op.getForm()->transposesA || !a.isKnown() || !output.isKnown())
     return 1;
   ArrayRef<int64_t> shape = plan::getTensor(op.getOutput()).getShape();
   int64_t rank = shape.size(), most = 1;

@@ -32,10 +32,6 @@ public:
     static const std::string libraries[] = {"onednn", "kernels"};
     return libraries;
   }
-  ArrayRef<std::string> getBlockedLibraries() const override {
-    static const std::string libraries[] = {"onednn-blocks", "kernels"};
-    return libraries;
-  }
   ArrayRef<plan::MathMode> getMathModes() const override {
     static constexpr plan::MathMode modes[] = {plan::MathMode::F32, plan::MathMode::F32Strict};
     return modes;

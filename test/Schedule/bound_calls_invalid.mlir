@@ -3,7 +3,7 @@
 
 // Libraries are those that are known.
 
-// CHECK: library 'magic' is not known; the libraries are onednn, onednn-blocks, cudnn, cublaslt
+// CHECK: library 'magic' is not known; the libraries are onednn, cudnn, cublaslt
 
 // -----
 

@@ -4,7 +4,7 @@
 // What was measured is not estimated; the last algorithm is for all that follow, and what has no choice is not counted.
 // RUN: dovetail-opt %s --plan-choose-algorithms=algorithms=library,winograd | FileCheck %s --check-prefix=GIVEN
 // RUN: dovetail-opt %s --plan-choose-algorithms=algorithms=library | FileCheck %s --check-prefix=NONE
-// GIVEN-COUNT-5: plan.convolution
+// GIVEN-COUNT-4: plan.convolution
 // GIVEN-NOT: winograd
 // GIVEN: plan.convolution
 // GIVEN-SAME: winograd
@@ -36,36 +36,32 @@ plan.program @program mesh @mesh target "cpu" {
   %3 = plan.buffer arena tensor<64x64x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
   %4 = plan.buffer arena tensor<1x64x28x28xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
   %5 = plan.buffer arena tensor<1x64x2x2xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
-  %6 = plan.buffer arena tensor<1x64x56x56xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3], block 1 by 16>
-  %7 = plan.buffer arena tensor<1x64x56x56xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
-  %8 = plan.buffer persistent tensor<64x64x3x3xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
-  %9 = plan.buffer arena tensor<1x512x7x7xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
-  %10 = plan.buffer persistent tensor<512x512x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
+  %6 = plan.buffer arena tensor<1x64x56x56xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %7 = plan.buffer persistent tensor<64x64x3x3xbf16, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
+  %8 = plan.buffer arena tensor<1x512x7x7xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 2, 3, 1]>
+  %9 = plan.buffer persistent tensor<512x512x3x3xf32, #dovetail.sharding<@mesh, [{}, {}, {}, {}]>> <[0, 1, 2, 3]>
   %x = plan.view %0 : !x
   %y = plan.view %1 : !x
   %w = plan.view %2 : !w
   %computed = plan.view %3 : !w
   %strided = plan.view %4 : !s
   %small = plan.view %5 : !t
-  %blocks = plan.view %6 : !x
-  %half = plan.view %7 : !b
-  %halves = plan.view %8 : !v
-  %deep = plan.view %9 : !d
-  %many = plan.view %10 : !m
+  %half = plan.view %6 : !b
+  %halves = plan.view %7 : !v
+  %deep = plan.view %8 : !d
+  %many = plan.view %9 : !m
 
   // CHECK: plan.convolution
   // CHECK-SAME: algorithm = #plan<convolution_algorithm winograd>
   plan.convolution %x, %w -> %y loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !x, !w -> !x
-  // With stride 2, of another type, with weights that change or with blocks there is none.
+  // With stride 2, of another type, or with weights that change there is none.
   // CHECK-NOT: winograd
   plan.convolution %x, %w -> %strided loops [1, 64, 28, 28, 64, 3, 3] reads [(d0, d4, 2*d2 + d5 - 1, 2*d3 + d6 - 1), (d1, d4, d5, d6)]
     : !x, !w -> !s
   plan.convolution %half, %halves -> %half loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !b, !v -> !b
   plan.convolution %x, %computed -> %y loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
-    : !x, !w -> !x
-  plan.convolution %blocks, %w -> %blocks loops [1, 64, 56, 56, 64, 3, 3] reads [(d0, d4, d2 + d5 - 1, d3 + d6 - 1), (d1, d4, d5, d6)]
     : !x, !w -> !x
   // Of few tiles and many channels, time that is saved does not make up for weights.
   // CHECK-NOT: winograd

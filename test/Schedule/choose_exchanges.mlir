@@ -133,40 +133,6 @@ plan.program @formats mesh @mesh target "cpu" {
 
 // -----
 
-// Collectives move whole blocks, of which the last one may be cut by the end of the tensor; messages have the order of the
-// source, too.
-
-dovetail.mesh @mesh = ["y" = 3]
-
-!all = !plan.ref<tensor<12x10xf32>>
-!rows = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12}, {}]>>>
-!columns = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 8, 10} ]>>>
-!inside = !plan.ref<tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6, 10} ]>>>
-
-// CHECK-LABEL: plan.program @blocks
-plan.program @blocks mesh @mesh target "cpu" {
-  %a = plan.buffer arena tensor<12x10xf32> <[0, 1], block 1 by 4>
-  %b = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{"y" : 0, 4, 8, 12}, {}]>> <[0, 1], block 1 by 4>
-  %c = plan.buffer arena tensor<12x10xf32> <[1, 0], block 1 by 4>
-  %d = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 4, 8, 10} ]>> <[1, 0], block 1 by 4>
-  %e = plan.buffer arena tensor<12x10xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 3, 6, 10} ]>> <[1, 0], block 1 by 4>
-  %all = plan.view %a : !all
-  %rows = plan.view %b : !rows
-  %outermost = plan.view %c : !all
-  %columns = plan.view %d : !columns
-  %inside = plan.view %e : !inside
-  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather {step_name = "rows"}
-  plan.exchange %rows -> %all {step_name = "rows"} : !rows -> !all
-  // CHECK: plan.exchange %{{.*}} -> %{{.*}} by all_gather in [1, 0] {step_name = "columns"}
-  plan.exchange %columns -> %outermost {step_name = "columns"} : !columns -> !all
-  // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "turned"}
-  plan.exchange %columns -> %all {step_name = "turned"} : !columns -> !all
-  // CHECK: plan.exchange %{{.*}} -> %{{.*}} in [1, 0] {step_name = "inside"}
-  plan.exchange %inside -> %outermost {step_name = "inside"} : !inside -> !all
-}
-
-// -----
-
 // Less than 64 KiB is reduced at once, by groups of an axis or by all.
 
 dovetail.mesh @mesh = ["y" = 2, "x" = 2]

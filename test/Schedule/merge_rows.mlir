@@ -157,19 +157,14 @@ dovetail.mesh @mesh = ["y" = 1]
 // CHECK-LABEL: plan.program @formats
 plan.program @formats mesh @mesh target "cpu" {
   %0 = plan.buffer arena tensor<4x5x6xf32> <[1, 0, 2]>
-  %1 = plan.buffer arena tensor<4x5x16xf32> <[0, 1, 2], block 2 by 16>
-  %2 = plan.buffer arena tensor<6x16xf32> <[0, 1]>
-  %3 = plan.buffer arena tensor<4x5x16xf32> <[0, 1, 2]>
-  %4 = plan.buffer arena tensor<4x6x5xf32> <[0, 1, 2]>
-  %5 = plan.buffer arena tensor<4x5x6xf32> <[0, 1, 2]>
+  %1 = plan.buffer arena tensor<6x16xf32> <[0, 1]>
+  %2 = plan.buffer arena tensor<4x5x16xf32> <[0, 1, 2]>
+  %3 = plan.buffer arena tensor<4x6x5xf32> <[0, 1, 2]>
   %a = plan.view %0 : !plan.ref<tensor<4x5x6xf32>>
-  %blocked = plan.view %1 : !plan.ref<tensor<4x5x16xf32>>
-  %w = plan.view %2 : !plan.ref<tensor<6x16xf32>>
-  %y = plan.view %3 : !plan.ref<tensor<4x5x16xf32>>
-  %columns = plan.view %4 : !plan.ref<tensor<4x6x5xf32>>
-  %rows = plan.view %5 : !plan.ref<tensor<4x5x6xf32>>
+  %w = plan.view %1 : !plan.ref<tensor<6x16xf32>>
+  %y = plan.view %2 : !plan.ref<tensor<4x5x16xf32>>
+  %columns = plan.view %3 : !plan.ref<tensor<4x6x5xf32>>
   // CHECK-NOT: row_dims
   plan.matmul %a, %w -> %y loops [4, 5, 16, 6] reads [(d0, d1, d3), (d3, d2)] : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
-  plan.matmul %rows, %w -> %blocked loops [4, 5, 16, 6] reads [(d0, d1, d3), (d3, d2)] : !plan.ref<tensor<4x5x6xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
   plan.matmul %columns, %w -> %y loops [4, 5, 16, 6] reads [(d0, d3, d1), (d3, d2)] : !plan.ref<tensor<4x6x5xf32>>, !plan.ref<tensor<6x16xf32>> -> !plan.ref<tensor<4x5x16xf32>>
 }

@@ -96,9 +96,7 @@ def _run(backend, case, request):
 
 
 def _compile_and_run(backend, case, request, options):
-    # Some of those with library calls have values in blocks around them.
-    blocks = case.libraries and request.seed % 3 == 0
-    options = [*options, "--cpu", request.cpu, *(["--channel-blocks"] if blocks else [])]
+    options = [*options, "--cpu", request.cpu]
     options += ["--shardings-seed", str(request.seed + 1)] if request.any_shardings else []
     options += ["--halos", request.halos, "--split-launches", request.split_launches]
     while True:

@@ -75,7 +75,7 @@ def test_results_and_what_is_said(model, mesh, threads):
         assert not differences(dict(results), expected)
 
 
-@pytest.mark.parametrize("flags", [["--math", "f32-strict"], ["--no-libraries"], ["--channel-blocks"]], ids=" ".join)
+@pytest.mark.parametrize("flags", [["--math", "f32-strict"], ["--no-libraries"]], ids=" ".join)
 def test_nothing_to_measure(model, flags):
     folder, _ = model
     text, messages = _compile(folder, "--autotune", 1, *flags, "--compile-to=lower")

@@ -163,12 +163,12 @@ def test_calls(backend, kind, cpu, ranks):
 
 @pytest.mark.parametrize("channels", [CHANNELS, 24])
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads_and_blocks(backend, tmp_path, kind, channels):
-    """Three threads divide calls, whose values lie in blocks of 16 channels, of which 24 fill one and a half."""
+def test_threads(backend, tmp_path, kind, channels):
+    """Three threads divide calls. 24 channels fill one vector of 16 and half of another one."""
     draft, names = _build(kind, channels=channels)
     model, artifact = draft.model(), tmp_path / "model.dvt"
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    extra = ["--math", "f32-strict", "--channel-blocks"]
+    extra = ["--math", "f32-strict"]
     backend.compile(tmp_path / "model.onnx", artifact, Partition({"y": 1}), extra=extra)
     actual = backend.run(artifact, draft.inputs, list(names), tmp_path, threads=3)
     wrong = _wrong(actual, expected_outputs(model, draft.inputs), names, 1e-4)
@@ -195,7 +195,7 @@ def _pool_input():
     return x
 
 
-@pytest.mark.parametrize("options", [(), ("--no-libraries",), ("--channel-blocks",), ("--cpu", "x86-64-v3")], ids=str)
+@pytest.mark.parametrize("options", [(), ("--no-libraries",), ("--cpu", "x86-64-v3")], ids=str)
 def test_pool(backend, options):
     """The largest of no more than minus infinity, which is not the least number."""
     draft = Draft(np.random.default_rng(1))
@@ -215,7 +215,7 @@ def test_pool(backend, options):
         assert not differences(actual, expected, tolerance=0)
 
 
-@pytest.mark.parametrize("options", [(), ("--no-libraries",), ("--channel-blocks",)], ids=str)
+@pytest.mark.parametrize("options", [(), ("--no-libraries",)], ids=str)
 def test_pool_skips_nan(backend, options):
     """As the ONNX reference does; with ONNX Runtime it depends on where in its window NaN is."""
     x = _pool_input()

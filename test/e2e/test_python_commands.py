@@ -246,5 +246,5 @@ def test_all_options_have_words(dovetail):
     assert other == {
         *("--help", "--output", "--report", "--compile-to", "--dump-phases", "--print-constants", "--timing"),
         "--quiet",
-        *("--search-seconds", "--halos", "--channel-blocks", "--prepack", "--autotune", "--split-launches"),
+        *("--search-seconds", "--halos", "--prepack", "--autotune", "--split-launches"),
     }

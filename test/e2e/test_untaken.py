@@ -103,11 +103,11 @@ def _model(text, **constants):
     return model
 
 
-def _check(backend, model, runs, partition, extra=()):
+def _check(backend, model, runs, partition):
     """Each run with memory that nobody has written to before it, as the program is loaded anew."""
     for inputs in runs:
         expected = expected_outputs(model, inputs)
-        actual = backend.compile_and_run(model, partition, inputs, list(expected), extra=extra)
+        actual = backend.compile_and_run(model, partition, inputs, list(expected))
         for name, value in expected.items():
             np.testing.assert_allclose(actual[name], value, rtol=1e-4, atol=1e-3)
 
@@ -132,21 +132,20 @@ def test_weights_that_are_gathered(backend, c, ranks, sizes):
 
 @pytest.mark.parametrize("c", [False, True])
 @pytest.mark.parametrize("ranks, sizes", [(1, [12]), (2, [7, 5])])
-def test_images_in_blocks(backend, c, ranks, sizes):
+def test_images(backend, c, ranks, sizes):
     rng = np.random.default_rng(2)
     model = _model(IMAGE, k=_whole(rng, 16, 16, 3, 3))
     inputs = {"c": np.array(c), "x": _whole(rng, 1, 16, 12, 10)}
     partition = _rows(ranks, "x", rank=4, dim=2, sizes=sizes) if ranks > 1 else Partition({"y": 1})
-    _check(backend, model, [inputs], partition, ["--channel-blocks"])
+    _check(backend, model, [inputs], partition)
 
 
 @pytest.mark.parametrize("trips", [0, 1, 2])
-@pytest.mark.parametrize("extra", [(), ("--channel-blocks",)], ids=["plain", "blocks"])
-def test_behind_a_loop(backend, trips, extra):
+def test_behind_a_loop(backend, trips):
     rng = np.random.default_rng(3)
     model = _model(BEHIND, k=(_whole(rng, 16, 16, 3, 3) / 16).astype(np.float32))
     inputs = {"trips": np.array(trips), "x": _whole(rng, 1, 16, 12, 10) / 4, "s": _whole(rng, 1, 16, 12, 10) / 4}
-    _check(backend, model, [inputs], Partition({"y": 1}), list(extra))
+    _check(backend, model, [inputs], Partition({"y": 1}))
 
 
 @pytest.mark.parametrize("ranks, sizes", [(1, [300]), (2, [100, 200])])

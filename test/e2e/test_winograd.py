@@ -125,12 +125,11 @@ def test_strict(backend, tmp_path):
     whole, options = Partition({"y": 1}), ["--math", "f32-strict"]
     assert _count(_plan(tmp_path, model, whole)) == 1
     assert _count(_plan(tmp_path, model, whole, *options)) == 0
-    # What does not do without it: no vectors of two numbers, a limit on memory, and blocks of channels.
-    # Nor on processors without vectors of AVX2, where weights must not grow, and with values in blocks of channels. The
-    # tensors take 1 MiB or 16 KiB, weights 144 KiB or, transformed, 576 KiB.
+    # Nor on processors without vectors of AVX2, or where weights must not grow. The tensors take 1 MiB or 16 KiB, weights
+    # 144 KiB or, transformed, 576 KiB.
     small = _convolution((1, 64, 8, 8), 64).model()
     assert _count(_plan(tmp_path, small, whole)) == 1
-    for others in (["--cpu", "x86-64-v2"], ["--memory", "600KiB"], ["--channel-blocks"]):
+    for others in (["--cpu", "x86-64-v2"], ["--memory", "600KiB"]):
         assert _count(_plan(tmp_path, small, whole, *others)) == 0
     assert _count(_plan(tmp_path, small, Partition({"y": 1}, objective="memory"))) == 0
     # What is no number is in windows that have it, and nowhere else.

@@ -107,8 +107,6 @@ struct CompileOptions {
   CodeGenOptions codeGen;
   /// Whether library calls are used.
   bool libraries = true;
-  /// Whether these have values around convolutions in blocks of channels, which the target's have a variant for.
-  bool channelBlocks = false;
   /// Whether it is an error of a run that an index is out of range; else it is clamped. Constants are always checked.
   bool indexChecks = true;
   /// Whether artifacts and reports have what users call steps. Messages do in any case.
@@ -135,7 +133,7 @@ struct CompileArguments {
   uint64_t shardingsSeed = 0;
   int64_t spareCallMemory = 0;
   Following following = Following::No;
-  bool noLibraries = false, channelBlocks = false, noIndexChecks = false, noSourceNames = false;
+  bool noLibraries = false, noIndexChecks = false, noSourceNames = false;
   std::optional<int> prepack, autotune;
 };
 

@@ -75,9 +75,6 @@ public:
   /// True if a call for `op`, which the library does, can write its result over operand `number`, of the same type and
   /// format, which nothing else reads, and it pays to do so.
   virtual bool writesOver(mlir::Operation *op, unsigned number) const { return false; }
-  /// Elements of the blocks of channels, after the batch and before all else, that the library wants its operands of
-  /// `op` to lie in, whatever format it prefers; 0 if it wants none.
-  virtual int64_t getChannelBlock(mlir::Operation *op) const { return 0; }
   /// True if the library has its reference implementation only for `call`, one of the plan that this library does, or
   /// another that is slower than the runtime's own kernels. These then do it.
   virtual bool isSlow(plan::ConvolutionOp call) const { return false; }

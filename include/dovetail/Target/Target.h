@@ -48,8 +48,6 @@ public:
   virtual bool runsHere() const { return false; }
   /// The names of its libraries, which `dovetail/Library/Library.h` describes.
   virtual llvm::ArrayRef<std::string> getLibraries() const { return {}; }
-  /// The same with values around convolutions in blocks of channels; none if the target's libraries take none.
-  virtual llvm::ArrayRef<std::string> getBlockedLibraries() const { return {}; }
   /// What the processor that `options` name has, as LLVM calls it, as far as libraries ask.
   virtual std::vector<std::string> getFeatures(const CodeGenOptions &options) const { return {}; }
   /// What its libraries can do with the factors of products of f32, the default first.

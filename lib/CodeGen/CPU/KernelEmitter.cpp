@@ -205,8 +205,6 @@ void KernelEmitter::emitLoops(unsigned depth) {
     });
   if (depth + 1 == order.size() && transposedLoop >= 0)
     return emitTransposedTiles();
-  if (depth + 1 == order.size() && results.size() == 1 && results.front().blockDim == static_cast<int>(loop))
-    return emitBlocks(loop);
   forEach(ranges[loop].lo, ranges[loop].hi, [&](Value iv) {
     index[loop] = iv;
     emitLoops(depth + 1);
@@ -255,41 +253,12 @@ Value KernelEmitter::emitLoad(const Memory &memory, Type elementType, ArrayRef<V
   return KernelBody::emitLoad(memory, elementType, at);
 }
 
-void KernelEmitter::emitBlocks(unsigned loop) {
-  const Memory &memory = results.front();
-  int64_t block = memory.block;
-  auto [lo, hi] = ranges[loop];
-  Value size = elements.index(block);
-  Value first = elements.create<arith::DivUIOp>(lo, size),
-        end = elements.create<arith::DivUIOp>(elements.addI(hi, block - 1), size);
-  elements.forEach(first, end, [&](Value number) {
-    Value begin = elements.mulI(number, block);
-    // The bounds of whole blocks are constants, so that elements are done in vectors.
-    bool isWhole = isStatic(loop), isFull = isWhole && extents[loop] % block == 0;
-    Value from = isWhole ? elements.index(0) : elements.maxI(elements.subI(lo, begin), elements.index(0));
-    Value to = isFull ? size : elements.minI(elements.subI(hi, begin), size);
-    elements.forEach(from, to, [&](Value rest) {
-      index[loop] = elements.addI(begin, rest);
-      setBlock(index[loop], block, number, rest);
-      emitStores(/*isTailed=*/false);
-    });
-    if (memory.getTail() == 0)
-      return;
-    Type type = ElementBuilder::scalarType(
-        cast<RankedTensorType>(kernel.getYield().getValues().front().getType()).getElementType());
-    index[loop] = elements.addI(elements.addI(begin, to), -1);
-    emitTail(memory, type, index);
-  });
-}
-
-void KernelEmitter::emitStores(bool isTailed) {
+void KernelEmitter::emitStores() {
   Location loc = kernel.getLoc();
   for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues())) {
     Value element = emitValue(value, index);
     plan::StoreOp::create(builder, loc, element, results[number].base, emitOffset(results[number], index),
                           /*alignment=*/IntegerAttr());
-    if (isTailed)
-      emitTail(results[number], element.getType(), index);
   }
 }
 

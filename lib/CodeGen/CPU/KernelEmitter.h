@@ -61,10 +61,7 @@ private:
   void emitLoops(unsigned depth);
   void emitTiles();
   void emitTile(Tile tile);
-  /// The innermost loop, over a dimension in blocks: for each block a loop over its elements.
-  void emitBlocks(unsigned loop);
-  /// `isTailed`: the zeros after the last coordinates of results in blocks are written with their elements.
-  void emitStores(bool isTailed = true);
+  void emitStores();
   void forEach(mlir::Value lo, mlir::Value hi, llvm::function_ref<void(mlir::Value)> body);
 
   // Results in the memory of an argument.

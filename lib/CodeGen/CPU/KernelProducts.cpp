@@ -37,7 +37,7 @@ void KernelEmitter::chooseProduct() {
   auto yielded = kernel.getYield().getValues();
   auto op = yielded.front().getDefiningOp<DefinitionOpInterface>();
   if (!op || yielded.size() != 1 || order.size() < 2 || analysis.getLineOp() || !analysis.getRow().empty() ||
-      kernel.getInPlace() || kernel.getResultLayout(0).getFormat().isBlocked())
+      kernel.getInPlace())
     return;
   const Definition &definition = getDefinition(op);
   if (!definition.isProduct || definition.getNumTaps() > 0 || definition.getNumReductions() == 0)

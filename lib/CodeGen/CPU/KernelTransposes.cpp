@@ -25,8 +25,6 @@ static constexpr int64_t shortest = 4;
 void KernelEmitter::chooseTransposedLoop() {
   bool hasRow = !analysis.getRow().empty();
   bool isElementwise = !analysis.getLineOp() && !hasRow && extents.size() == rank && order.size() == rank && rank > 1;
-  for (unsigned number = 0; number < kernel.getYield().getValues().size(); ++number)
-    isElementwise &= !kernel.getResultLayout(number).getFormat().isBlocked();
   if (!isElementwise || order.back() != static_cast<unsigned>(kernel.getResultLayout(0).getOrder().back()) ||
       llvm::any_of(order, [&](unsigned loop) { return analysis.countShared(loop) > 0; }) ||
       extents[order.back()] <= shortest)

@@ -133,8 +133,7 @@ std::optional<KernelAnalysis::KeptValue> KernelAnalysis::getKept(Operation *op) 
 void KernelAnalysis::chooseKeptValue() {
   plan::FormatAttr format = kernel.getResultLayout(0).getFormat();
   auto isStatic = [&](unsigned loop) { return llvm::is_contained(kernel.getStaticLoops(), loop); };
-  if (kernel.getYield().getValues().size() != 1 || format.isBlocked() ||
-      !llvm::all_of(llvm::seq<unsigned>(rank, extents.size()), isStatic))
+  if (kernel.getYield().getValues().size() != 1 || !llvm::all_of(llvm::seq<unsigned>(rank, extents.size()), isStatic))
     return;
   for (Operation &op : llvm::reverse(kernel.getBlock()->without_terminator())) {
     std::optional<KeptValue> found = getKept(&op);
@@ -236,13 +235,7 @@ void KernelAnalysis::chooseJoinedLoop() {
 }
 
 void KernelAnalysis::chooseLoopOrder() {
-  plan::FormatAttr format = kernel.getResultLayout(0).getFormat();
-  order = llvm::to_vector_of<unsigned>(format.getOrder());
-  // Where blocks follow each other does not matter as much as that their elements do.
-  if (format.isBlocked()) {
-    unsigned *blocked = llvm::find(order, static_cast<unsigned>(format.getBlockDim()));
-    std::rotate(blocked, blocked + 1, order.end());
-  }
+  order = llvm::to_vector_of<unsigned>(kernel.getResultLayout(0).getOrder());
   auto root = kernel.getYield().getValues().front().getDefiningOp<DefinitionOpInterface>();
   if (Definition definition = root ? root.getDefinition() : Definition(); !definition.lines.empty()) {
     lineOp = root;
@@ -307,18 +300,15 @@ int64_t KernelAnalysis::getStride(BlockArgument argument, ArrayRef<Coordinate> i
   plan::LayoutAttr layout = kernel.getLayout(argument.getArgNumber());
   auto shape = cast<RankedTensorType>(argument.getType()).getShape();
   // Dynamic extents count as those of the whole tensor.
-  plan::FormatAttr format = layout.getFormat();
-  int64_t stride = format.getBlock(), found = 0;
+  int64_t stride = 1, found = 0;
   for (int64_t dim : llvm::reverse(layout.getOrder())) {
-    bool isBlocked = dim == format.getBlockDim();
     if (index[dim].loops >> loop & 1) {
       if (found != 0)
         return unknown;
       // Another loop in the same coordinate does not matter; a factor does.
-      found = index[dim].unit != static_cast<int>(loop) ? unknown : isBlocked ? 1 : stride;
+      found = index[dim].unit != static_cast<int>(loop) ? unknown : stride;
     }
-    int64_t extent = layout.getExtents()[dim] < 0 ? shape[dim] : layout.getExtents()[dim];
-    stride *= isBlocked ? llvm::divideCeil(extent, format.getBlock()) : extent;
+    stride *= layout.getExtents()[dim] < 0 ? shape[dim] : layout.getExtents()[dim];
   }
   return found;
 }

@@ -50,7 +50,6 @@ public:
     const Memory &memory = body.results[result];
     plan::StoreOp::create(body.builder, body.kernel.getLoc(), element, memory.base, body.emitOffset(memory, index),
                           /*alignment=*/IntegerAttr());
-    body.emitTail(memory, element.getType(), index);
   }
   Value readBack(unsigned result, ArrayRef<Value> index) override {
     const Memory &memory = body.results[result];
@@ -335,11 +334,6 @@ bool KernelBody::hasDynamicStride(plan::LayoutAttr layout, Type type, unsigned d
 KernelBody::Memory KernelBody::createMemory(Value base, plan::LayoutAttr layout, Type type,
                                             function_ref<Value()> next) {
   Memory memory{base, {}};
-  if (plan::FormatAttr format = layout.getFormat(); format.isBlocked()) {
-    memory.blockDim = format.getBlockDim();
-    memory.block = format.getBlock();
-    memory.blockedExtent = cast<RankedTensorType>(type).getDimSize(memory.blockDim);
-  }
   for (unsigned dim = 0; dim < layout.getRank(); ++dim) {
     // The only coordinate of a dimension of extent 1 is zero.
     bool isSingle = cast<RankedTensorType>(type).getDimSize(dim) <= 1;
@@ -351,46 +345,9 @@ KernelBody::Memory KernelBody::createMemory(Value base, plan::LayoutAttr layout,
 
 Value KernelBody::emitOffset(const Memory &memory, ArrayRef<Value> index) {
   Value offset = elements.index(0);
-  for (auto [dim, coordinate, stride] : llvm::enumerate(index, memory.strides)) {
-    Value number = coordinate;
-    if (static_cast<int>(dim) == memory.blockDim) {
-      Value rest;
-      std::tie(number, rest) = getBlock(coordinate, memory.block);
-      offset = elements.create<arith::AddIOp>(offset, rest);
-    }
-    offset = elements.create<arith::AddIOp>(offset, elements.create<arith::MulIOp>(number, stride));
-  }
+  for (auto [coordinate, stride] : llvm::zip_equal(index, memory.strides))
+    offset = elements.create<arith::AddIOp>(offset, elements.create<arith::MulIOp>(coordinate, stride));
   return offset;
-}
-
-void KernelBody::setBlock(Value coordinate, int64_t block, Value number, Value rest) {
-  blocks[{coordinate, block}] = {number, rest};
-}
-
-std::pair<Value, Value> KernelBody::getBlock(Value coordinate, int64_t block) {
-  if (auto known = blocks.find({coordinate, block}); known != blocks.end())
-    return known->second;
-  Value size = elements.index(block);
-  return {elements.create<arith::DivUIOp>(coordinate, size), elements.create<arith::RemUIOp>(coordinate, size)};
-}
-
-void KernelBody::emitZeros(const Memory &memory, Type type, ArrayRef<Value> index) {
-  SmallVector<Value> at(index);
-  int64_t extent = memory.blockedExtent, first = extent / memory.block * memory.block;
-  elements.forEach(elements.index(extent), elements.index(first + memory.block), [&](Value coordinate) {
-    at[memory.blockDim] = coordinate;
-    setBlock(coordinate, memory.block, elements.index(first / memory.block), elements.addI(coordinate, -first));
-    plan::StoreOp::create(builder, kernel.getLoc(), elements.zero(type), memory.base, emitOffset(memory, at),
-                          /*alignment=*/IntegerAttr());
-  });
-}
-
-void KernelBody::emitTail(const Memory &memory, Type type, ArrayRef<Value> index) {
-  if (memory.getTail() == 0)
-    return;
-  Value last = elements.index(memory.blockedExtent - 1);
-  elements.runIf(elements.compareI(arith::CmpIPredicate::eq, index[memory.blockDim], last),
-                 [&] { emitZeros(memory, type, index); });
 }
 
 Value KernelBody::emitLoad(const Memory &memory, Type elementType, ArrayRef<Value> index) {

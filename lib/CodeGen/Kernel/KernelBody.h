@@ -27,16 +27,10 @@ public:
   virtual ~KernelBody() = default;
 
 protected:
-  /// Where a tensor lies: the address of coordinate 0, the strides of its dimensions in elements (of one in blocks,
-  /// that of blocks), and the extent of the one in blocks.
+  /// Where a tensor lies: the address of coordinate 0, and the strides of its dimensions in elements.
   struct Memory {
     mlir::Value base;
     llvm::SmallVector<mlir::Value> strides;
-    int blockDim = -1;
-    int64_t block = 1, blockedExtent = 0;
-
-    /// Elements of the last block after the tensor's last coordinate, which are to be zero.
-    int64_t getTail() const { return (block - blockedExtent % block) % block; }
   };
   /// A range of a loop, of type `index`.
   struct Range {
@@ -99,12 +93,6 @@ protected:
   mlir::Value loadFrom(mlir::Value buffer, mlir::Type type, mlir::Value position);
   void storeTo(mlir::Value buffer, mlir::Value position, mlir::Value scalar);
   mlir::Value emitOffset(const Memory &memory, llvm::ArrayRef<mlir::Value> index);
-  /// Makes it known that `coordinate` is element `rest` of block `number`, for blocks of `block` elements.
-  void setBlock(mlir::Value coordinate, int64_t block, mlir::Value number, mlir::Value rest);
-  /// Writes the zeros after the tensor's last coordinate, for the other coordinates of `index`; with `emitTail` if
-  /// `index` is there. Every element that a kernel writes is followed by either.
-  void emitZeros(const Memory &memory, mlir::Type type, llvm::ArrayRef<mlir::Value> index);
-  void emitTail(const Memory &memory, mlir::Type type, llvm::ArrayRef<mlir::Value> index);
   /// The range of loop `loop` of `op`.
   Range getRange(mlir::Operation *op, unsigned loop);
   /// Whether the range of `loop` is all of its extent on every call.
@@ -150,10 +138,6 @@ private:
 
   mlir::Value emitConstant(ConstantOp constant, llvm::ArrayRef<mlir::Value> index);
 
-  std::pair<mlir::Value, mlir::Value> getBlock(mlir::Value coordinate, int64_t block);
-
-  /// For a coordinate and the size of blocks: the number of its block, and its place in it.
-  llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::pair<mlir::Value, mlir::Value>> blocks;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Definition>> definitions;
   llvm::DenseMap<mlir::Operation *, mlir::Value> globals;
   llvm::DenseMap<mlir::Value, unsigned> valueNumbers;

@@ -68,16 +68,13 @@ static std::vector<int> findMembers(const Mesh &mesh, const std::vector<int> &ax
 /// Where in the memory of `held` the elements of `part` begin, if they lie there without gaps and as in a message.
 static std::optional<int64_t> findInMemory(const TensorMemory &memory, const Box &held, const Box &part,
                                            const MemoryFormat &message) {
-  const MemoryFormat &format = memory.format;
-  std::vector<int64_t> strides = format.strides(held), dense = message.strides(part);
+  std::vector<int64_t> strides = memory.format.strides(held), dense = message.strides(part);
   int64_t offset = 0;
   for (int dim = 0; dim < held.rank(); ++dim) {
-    int64_t step = dim == format.blockDim ? format.block : 1,
-            steps = format.roundToBlocks(dim, part[dim]).size() / step;
-    // Where the part has one coordinate or block only, the stride says nothing.
-    if (steps > 1 && strides[dim] != dense[dim])
+    // Where the part has one coordinate only, the stride says nothing.
+    if (part[dim].size() > 1 && strides[dim] != dense[dim])
       return std::nullopt;
-    offset += (part[dim].lo / step - held[dim].lo / step) * strides[dim];
+    offset += (part[dim].lo - held[dim].lo) * strides[dim];
   }
   return offset;
 }
@@ -88,7 +85,7 @@ static bool followEachOther(const TensorMemory &memory, const Box &held, const s
   std::optional<int64_t> begin = findInMemory(memory, held, parts[0], message);
   for (size_t i = 0; i < parts.size(); ++i) {
     std::optional<int64_t> offset = findInMemory(memory, held, parts[i], message);
-    if (!offset || *offset != *begin + static_cast<int64_t>(i) * message.volume(parts[0]))
+    if (!offset || *offset != *begin + static_cast<int64_t>(i) * parts[0].volume())
       return false;
   }
   return true;
@@ -225,8 +222,6 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
   std::vector<int> axes = findGroupAxes(mesh, from, to);
   if (axes.empty())
     return fail("no pieces are collected");
-  if (!source.format.hasBlocksOf(target.format))
-    return fail("its memories have different blocks");
   if (kind == ExchangeKind::PackedGather) {
     std::string reason;
     return fitsPacked(&reason) || fail(reason);
@@ -251,10 +246,8 @@ bool ExchangePlace::fits(ExchangeKind kind, std::string *why) const {
       continue;
     anyPart = true;
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].empty() || message.volume(parts[i]) != message.volume(parts[0]))
+      if (parts[i].empty() || parts[i].volume() != parts[0].volume())
         return fail("parts differ in size" + at(i));
-      if (!message.hasWholeBlocks(parts[i], shape))
-        return fail("parts begin or end inside of blocks" + at(i));
       int member = group.members[i];
       if (kind != ExchangeKind::ReduceScatter && !(to.boxOf(mesh, shape, member) == needed))
         return fail("another box is needed" + at(i));

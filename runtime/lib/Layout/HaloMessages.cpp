@@ -13,29 +13,19 @@
 #include "dovetail/Layout/HaloMessages.h"
 
 #include <algorithm>
-#include <utility>
 
 using namespace dovetail::layout;
 
-HaloMessages::HaloMessages(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-                           MemoryFormat format)
-    : mesh(mesh), shape(shape.begin(), shape.end()), from(from), format(std::move(format)),
-      planner(mesh, shape, from, to) {}
-
-Box HaloMessages::withBlocks(Box box) const {
-  if (format.isBlocked())
-    box[format.blockDim] = {0, shape[format.blockDim]};
-  return box;
-}
+HaloMessages::HaloMessages(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to)
+    : mesh(mesh), shape(shape.begin(), shape.end()), from(from), planner(mesh, shape, from, to) {}
 
 bool HaloMessages::leaves(int rank, const Box &box) const {
   if (box.empty())
     return true;
   // What is received lies outside of what the rank has.
-  Box memory = withBlocks(box);
-  if (!from.boxOf(mesh, shape, rank).contains(memory))
+  if (!from.boxOf(mesh, shape, rank).contains(box))
     return false;
   std::vector<Transfer> sends = planner.sends(rank);
   return std::all_of(sends.begin(), sends.end(),
-                     [&](const Transfer &transfer) { return withBlocks(transfer.box).intersect(memory).empty(); });
+                     [&](const Transfer &transfer) { return transfer.box.intersect(box).empty(); });
 }

@@ -8,8 +8,6 @@
 
 #include "dovetail/Layout/MemoryFormat.h"
 
-#include "dovetail/Layout/Arith.h"
-
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +20,7 @@ MemoryFormat MemoryFormat::rowMajor(int rank) {
   return format;
 }
 
-bool MemoryFormat::isRowMajor() const { return !isBlocked() && std::is_sorted(order.begin(), order.end()); }
+bool MemoryFormat::isRowMajor() const { return std::is_sorted(order.begin(), order.end()); }
 
 std::string MemoryFormat::str() const {
   if (isRowMajor())
@@ -30,8 +28,6 @@ std::string MemoryFormat::str() const {
   std::string result;
   for (int dim : order)
     result += (result.empty() ? "" : ",") + std::to_string(dim);
-  if (isBlocked())
-    result += "," + std::to_string(block) + "x" + std::to_string(blockDim);
   return result;
 }
 
@@ -49,40 +45,19 @@ bool MemoryFormat::verify(size_t rank, std::string *why) const {
   }
   if (order.size() != rank)
     return fail("is not a permutation of the dimensions");
-  if (blockDim < -1 || blockDim >= static_cast<int>(rank))
-    return fail("has blocks of a dimension that does not exist");
-  if (isBlocked() ? block < 2 || block > 1024 : block != 1)
-    return fail("has blocks of an impossible size");
   return true;
-}
-
-Interval MemoryFormat::roundToBlocks(int dim, Interval range) const {
-  if (dim != blockDim || range.empty())
-    return range;
-  return {floorDiv(range.lo, block) * block, ceilDiv(range.hi, block) * block};
-}
-
-bool MemoryFormat::hasWholeBlocks(const Box &box, std::span<const int64_t> shape) const {
-  return !isBlocked() || box.empty() || areWholeBlocks(box[blockDim], block, shape[blockDim]);
-}
-
-int64_t MemoryFormat::volume(const Box &box) const {
-  int64_t volume = 1;
-  for (int dim = 0; dim < box.rank(); ++dim)
-    volume *= roundToBlocks(dim, box[dim]).size();
-  return volume;
 }
 
 std::vector<int64_t> MemoryFormat::strides(std::span<const int64_t> extents) const {
   std::vector<int64_t> strides(extents.size());
-  int64_t stride = block;
+  int64_t stride = 1;
   for (size_t i = order.size(); i-- > 0;) {
     int dim = order[i];
     strides[dim] = stride;
     if (stride == dynamic || extents[dim] == dynamic)
       stride = dynamic;
     else
-      stride *= std::max<int64_t>(dim == blockDim ? ceilDiv(extents[dim], block) : extents[dim], 1);
+      stride *= std::max<int64_t>(extents[dim], 1);
   }
   return strides;
 }
@@ -90,6 +65,6 @@ std::vector<int64_t> MemoryFormat::strides(std::span<const int64_t> extents) con
 std::vector<int64_t> MemoryFormat::strides(const Box &box) const {
   std::vector<int64_t> extents;
   for (int dim = 0; dim < box.rank(); ++dim)
-    extents.push_back(roundToBlocks(dim, box[dim]).size());
+    extents.push_back(box[dim].size());
   return strides(extents);
 }

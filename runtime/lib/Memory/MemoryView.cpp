@@ -8,32 +8,25 @@
 
 #include "dovetail/runtime/MemoryView.h"
 
-#include "dovetail/Layout/Arith.h"
-
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
-using layout::Interval;
 
-MemoryView MemoryView::packed(ElementType type, const Box &box, const MemoryFormat &format, int64_t blockedExtent) {
+MemoryView MemoryView::packed(ElementType type, const Box &box, const MemoryFormat &format) {
   MemoryView view;
   view.type = type;
   view.box = box;
   view.strides = format.strides(box);
-  view.blockDim = format.blockDim;
-  view.block = format.block;
-  view.blockedExtent = blockedExtent;
   return view;
 }
 
 MemoryView MemoryView::ofBuffer(const Plan &plan, uint32_t buffer, int rank) {
   const BufferInfo &info = plan.buffers[buffer];
-  return packed(info.type, plan.bufferBox(buffer, rank), info.format, info.format.blockedExtent(info.shape));
+  return packed(info.type, plan.bufferBox(buffer, rank), info.format);
 }
 
 MemoryView MemoryView::rowMajor(ElementType type, const Box &box, void *data) {
@@ -42,20 +35,14 @@ MemoryView MemoryView::rowMajor(ElementType type, const Box &box, void *data) {
   return view;
 }
 
-int64_t MemoryView::offset(int dim, int64_t coordinate) const {
-  if (dim != blockDim)
-    return (coordinate - box[dim].lo) * strides[dim];
-  // Blocks are counted from the tensor's beginning, not the box's.
-  return (coordinate / block - box[dim].lo / block) * strides[dim] + coordinate % block;
-}
+int64_t MemoryView::offset(int dim, int64_t coordinate) const { return (coordinate - box[dim].lo) * strides[dim]; }
 
 int64_t MemoryView::bytes() const {
   if (box.empty())
     return 0;
   int64_t last = 0;
   for (int dim = 0; dim < box.rank(); ++dim)
-    last += dim == blockDim ? ((box[dim].hi - 1) / block - box[dim].lo / block) * strides[dim] + block - 1
-                            : offset(dim, box[dim].hi - 1);
+    last += offset(dim, box[dim].hi - 1);
   return (last + 1) * elementSize(type);
 }
 
@@ -69,7 +56,7 @@ std::byte *MemoryView::address(const Box &part) const {
 std::byte *MemoryView::origin() const {
   int64_t elements = 0;
   for (int dim = 0; dim < box.rank(); ++dim)
-    elements += (dim == blockDim ? box[dim].lo / block : box[dim].lo) * strides[dim];
+    elements += box[dim].lo * strides[dim];
   // The result may lie outside of any object, which pointer arithmetic does not allow.
   return reinterpret_cast<std::byte *>(reinterpret_cast<uintptr_t>(data) -
                                        static_cast<uintptr_t>(elements * elementSize(type)));
@@ -83,86 +70,16 @@ MemoryView MemoryView::part(const Box &part) const {
   return view;
 }
 
-bool MemoryView::hasBlocksOf(const MemoryView &other) const {
-  return blockDim == other.blockDim && block == other.block && blockedExtent == other.blockedExtent;
-}
-
-bool MemoryView::hasWholeBlocks(const Box &box) const {
-  return blockDim < 0 || box.empty() || layout::areWholeBlocks(box[blockDim], block, blockedExtent);
-}
-
 bool MemoryView::isLike(const MemoryView &packed, const Box &box) const {
-  if (!hasBlocksOf(packed) || !hasWholeBlocks(box))
-    return false;
   for (int dim = 0; dim < box.rank(); ++dim)
-    if (box[dim].size() > (dim == blockDim ? block : 1) && strides[dim] != packed.strides[dim])
+    if (box[dim].size() > 1 && strides[dim] != packed.strides[dim])
       return false;
   return true;
-}
-
-/// The coordinates of the zeros after the tensor's last one, if `box` goes to that.
-static Interval tailOf(const MemoryView &view, const Box &box) {
-  if (view.blockDim < 0 || box[view.blockDim].hi != view.blockedExtent)
-    return {};
-  return {view.blockedExtent, layout::ceilDiv(view.blockedExtent, view.block) * view.block};
-}
-
-/// Where to cut `box` in dimension `dim` so that the addresses in both views are linear in it, or linear in its blocks
-/// and in the coordinates inside of these; nothing if they are.
-static std::optional<int64_t> cutOf(const MemoryView &target, const MemoryView &source, const Box &box, int dim) {
-  Interval range = box[dim];
-  auto nextBlock = [&](int64_t block) { return (range.lo / block + 1) * block; };
-  bool both = target.blockDim == dim && source.blockDim == dim;
-  if (both && target.block != source.block) {
-    int64_t cut = std::min(nextBlock(target.block), nextBlock(source.block));
-    return cut < range.hi ? std::optional(cut) : std::nullopt;
-  }
-  int64_t block = target.blockDim == dim ? target.block : source.block;
-  if (nextBlock(block) >= range.hi)
-    return std::nullopt;
-  if (range.lo % block != 0)
-    return nextBlock(block);
-  if (range.hi % block != 0)
-    return range.hi / block * block;
-  return std::nullopt;
 }
 
 void BoxPair::append(const MemoryView &target, const MemoryView &source, const Box &box, std::vector<BoxPair> &pairs) {
   if (box.empty())
     return;
-  Box whole = box;
-  if (Interval tail = tailOf(target, box); !tail.empty() && target.hasBlocksOf(source))
-    whole[target.blockDim].hi = tail.hi;
-  appendElements(target, source, whole, pairs);
-}
-
-void BoxPair::appendTail(const MemoryView &target, const MemoryView &source, const Box &box,
-                         std::vector<BoxPair> &pairs) {
-  if (box.empty() || target.hasBlocksOf(source))
-    return;
-  Interval range = tailOf(target, box);
-  if (range.empty())
-    return;
-  Box tail = box;
-  tail[target.blockDim] = range;
-  size_t first = pairs.size();
-  appendElements(target, target, tail, pairs);
-  for (size_t i = first; i < pairs.size(); ++i)
-    pairs[i].isZero = true;
-}
-
-void BoxPair::appendElements(const MemoryView &target, const MemoryView &source, const Box &box,
-                             std::vector<BoxPair> &pairs) {
-  for (int dim : {target.blockDim, source.blockDim})
-    if (std::optional<int64_t> cut = dim < 0 ? std::nullopt : cutOf(target, source, box, dim)) {
-      Box first = box, rest = box;
-      first[dim].hi = *cut;
-      rest[dim].lo = *cut;
-      appendElements(target, source, first, pairs);
-      appendElements(target, source, rest, pairs);
-      return;
-    }
-
   int64_t size = elementSize(target.type);
   BoxPair pair;
   pair.elementBytes = size;
@@ -170,21 +87,8 @@ void BoxPair::appendElements(const MemoryView &target, const MemoryView &source,
   for (int dim = 0; dim < box.rank(); ++dim) {
     pair.targetOffset += target.offset(dim, box[dim].lo) * size;
     pair.sourceOffset += source.offset(dim, box[dim].lo) * size;
-    auto strideInBlock = [&](const MemoryView &view) { return (dim == view.blockDim ? 1 : view.strides[dim]) * size; };
-    BoxLoop inner{box[dim].size(), strideInBlock(target), strideInBlock(source)};
-    if (dim == target.blockDim || dim == source.blockDim) {
-      int64_t block = dim == target.blockDim ? target.block : source.block;
-      // Both have these blocks, or one of them has none. Where both have others, the box was cut to one of each.
-      if (inner.count > block) {
-        auto strideOfBlocks = [&](const MemoryView &view) {
-          return (dim == view.blockDim ? 1 : block) * view.strides[dim] * size;
-        };
-        loops.push_back({inner.count / block, strideOfBlocks(target), strideOfBlocks(source)});
-        inner.count = block;
-      }
-    }
-    if (inner.count > 1)
-      loops.push_back(inner);
+    if (box[dim].size() > 1)
+      loops.push_back({box[dim].size(), target.strides[dim] * size, source.strides[dim] * size});
   }
   std::sort(loops.begin(), loops.end(),
             [](const BoxLoop &a, const BoxLoop &b) { return a.targetStride > b.targetStride; });
@@ -338,14 +242,6 @@ int64_t BoxPair::contiguousBytes() const {
 
 void BoxPair::copy(std::byte *target, const std::byte *source) const {
   const BoxLoop &inner = loops.back();
-  if (isZero) {
-    // The loops' source is the target itself, of which only the addresses are looked at.
-    forEachRun(target, target, [&](std::byte *to, const std::byte *, int64_t count, int64_t stride, int64_t) {
-      for (int64_t i = 0; i < count; ++i)
-        std::memset(to + i * stride, 0, elementBytes);
-    });
-    return;
-  }
   if (inner.targetStride == elementBytes && inner.sourceStride == elementBytes) {
     forEachRun(target, source, [&](std::byte *to, const std::byte *from, int64_t count, int64_t, int64_t) {
       copyBytes(to, from, count * elementBytes);
@@ -367,7 +263,6 @@ void BoxPair::copy(std::byte *target, const std::byte *source) const {
 void dovetail::runtime::copyBox(const MemoryView &target, const MemoryView &source, const Box &box) {
   std::vector<BoxPair> pairs;
   BoxPair::append(target, source, box, pairs);
-  BoxPair::appendTail(target, source, box, pairs);
   for (const BoxPair &pair : pairs)
     pair.copy(target.data, source.data);
 }

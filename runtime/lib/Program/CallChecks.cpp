@@ -193,17 +193,12 @@ absl::Status Validator::checkAttention(const std::string &where, const Attention
     return damaged(where, " is for CPUs only");
   if (plan.bufferOf(call.output).type != ElementType::F32)
     return damaged(where, " is not in f32");
-  for (uint32_t tensor : {call.query, call.key, call.value, call.output})
-    if (plan.bufferOf(tensor).format.isBlocked())
-      return damaged(where, " has an operand or result in blocks");
   if (call.mask < 0)
     return absl::OkStatus();
   auto mask = static_cast<uint32_t>(call.mask);
   const BufferInfo &buffer = plan.bufferOf(mask);
   if (buffer.type != ElementType::F32 && buffer.type != ElementType::Bool)
     return damaged(where, " has a mask that is neither f32 nor of booleans");
-  if (buffer.format.isBlocked())
-    return damaged(where, " has a mask in blocks");
   return absl::OkStatus();
 }
 
@@ -224,8 +219,5 @@ absl::Status Validator::checkTransform(const std::string &where, const Transform
   for (size_t loop = 0; loop < call.loops.size(); ++loop)
     if (call.loops[loop].dim.isSplit() && (loop == call.form.axis || loop + 1 >= rank))
       return damaged(where, " splits loop ", loop, ", which it transforms");
-  for (uint32_t tensor : {call.input, call.output})
-    if (plan.bufferOf(tensor).format.isBlocked())
-      return damaged(where, " has an operand or result in blocks");
   return absl::OkStatus();
 }

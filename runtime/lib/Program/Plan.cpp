@@ -205,12 +205,6 @@ layout::ExchangePlace Plan::placeOf(const MoveInfo &move) const {
           memoryOf(move.target)};
 }
 
-MemoryFormat Plan::messageFormat(const MoveInfo &move) const {
-  MemoryFormat format = bufferOf(move.source).format;
-  format.order = move.order;
-  return format;
-}
-
 int64_t LoopEnd::evaluate(const int64_t *counts) const {
   int64_t sum = added;
   for (size_t i = 0; i < factors.size(); ++i)

@@ -9,6 +9,7 @@
 #include "PlanDecoder.h"
 
 #include "dovetail/runtime/ArtifactFormat.h"
+#include "dovetail/runtime/Version.h"
 
 #include <set>
 
@@ -106,10 +107,10 @@ absl::Status Decoder::decodeSharding(const std::string &where,
 absl::Status Decoder::decodeFormat(const std::string &where, const artifact::Format &format, size_t rank,
                                    MemoryFormat &result) {
   RETURN_IF_ERROR(decodeOrder(absl::StrCat(where, " has a format"), *format.order(), rank, result.order));
-  result.blockDim = format.block_dim();
-  result.block = result.blockDim < 0 ? 1 : format.block();
-  if (std::string why; !result.verify(rank, &why))
-    return damaged(where, " has a format that ", why);
+  if (format.block_dim() >= 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat(where, " is in blocks of channels (--channel-blocks), which Dovetail ", version(),
+                     " does not read; compile the model again with this version"));
   return absl::OkStatus();
 }
 
@@ -125,15 +126,6 @@ absl::Status Decoder::decodeBuffer(size_t index, const artifact::Buffer &buffer)
   RETURN_IF_ERROR(decodeShape(where, *buffer.shape(), info.shape));
   RETURN_IF_ERROR(decodeSharding(where, *buffer.dims(), nullptr, artifact::Reduction::None, info.shape, info.sharding));
   RETURN_IF_ERROR(decodeFormat(where, *buffer.format(), info.shape.size(), info.format));
-  // Whole blocks may take more than the shape says.
-  int64_t volume = 1;
-  for (size_t dim = 0; dim < info.shape.size(); ++dim) {
-    int64_t extent =
-        info.format.roundToBlocks(static_cast<int>(dim), {0, std::max<int64_t>(info.shape[dim], 1)}).size();
-    if (volume > maxBytes / 8 / extent)
-      return damaged(where, " has blocks of an impossible size");
-    volume *= extent;
-  }
   if (info.kind == BufferKind::Constant) {
     info.dataOffset = buffer.data_offset();
     info.dataSize = buffer.data_size();

@@ -42,7 +42,7 @@ absl::Status decodeOrder(const std::string &where, const flatbuffers::Vector<uin
                          std::vector<int> &result);
 absl::Status decodeDim(const std::string &where, const artifact::Dim &dim, layout::DimSharding &result);
 
-/// Fills `plan` from `source`. Errors: DATA_LOSS.
+/// Fills `plan` from `source`. Errors: DATA_LOSS; FAILED_PRECONDITION when this version does not read it.
 class Decoder {
 public:
   Decoder(const artifact::Plan &source, Plan &plan, uint64_t weightsSize)

@@ -59,8 +59,6 @@ absl::Status Validator::checkMove(const std::string &where, const MoveInfo &move
     return damaged(where, ": ", why);
   if (from.partialAxes != to.partialAxes && plan.tensors[move.source].buffer == plan.tensors[move.target].buffer)
     return damaged(where, " reduces a buffer into itself");
-  if (!plan.bufferOf(move.source).format.hasBlocksOf(plan.bufferOf(move.target).format))
-    return damaged(where, " is between memories of different blocks");
   return absl::OkStatus();
 }
 
@@ -178,10 +176,6 @@ absl::Status Validator::checkStep(const std::string &where, const StepInfo &step
       return damaged(where, " has a target of another shape or type than its source");
     if (plan.tensors[call->source].buffer == plan.tensors[call->target].buffer)
       return damaged(where, " reorders a buffer into itself");
-    // Devices copy, and do not write the zeros after the last element.
-    if (const MemoryFormat &format = plan.bufferOf(call->target).format;
-        plan.isForDevice() && format.isBlocked() && !format.hasBlocksOf(plan.bufferOf(call->source).format))
-      return damaged(where, " copies into blocks on a device");
   }
   return absl::OkStatus();
 }
@@ -211,8 +205,6 @@ absl::Status Validator::validate() {
       return damaged("input '", input.name, "' lies in a constant buffer");
     if (plan.tensors[input.tensor].sharding.isPartial())
       return damaged("input '", input.name, "' is partial");
-    if (plan.bufferOf(input.tensor).format.isBlocked())
-      return damaged("input '", input.name, "' lies in blocks");
     written[plan.tensors[input.tensor].buffer] = Written::Yes;
   }
   for (size_t i = 0; i < plan.steps.size(); ++i) {

@@ -47,7 +47,7 @@ std::optional<layout::HaloMessages> dovetail::runtime::haloMessagesOf(const Plan
   if (call.kind != layout::ExchangeKind::Messages || source.buffer != target.buffer || source.sharding.isPartial())
     return std::nullopt;
   const BufferInfo &buffer = plan.buffers[source.buffer];
-  return layout::HaloMessages(plan.mesh, buffer.shape, source.sharding, target.sharding, buffer.format);
+  return layout::HaloMessages(plan.mesh, buffer.shape, source.sharding, target.sharding);
 }
 
 namespace {

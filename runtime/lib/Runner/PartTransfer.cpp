@@ -91,7 +91,7 @@ absl::Status dovetail::runtime::writeParts(const PortInfo &port, size_t index, c
   // Others may still write, which takes as long as it takes.
   communicator.setBusy(false);
   absl::Cleanup busy = [&] { communicator.setBusy(true); };
-  if (int64_t bytes = parts.pieceBytes(index); areProcesses && bytes > 0 && session.canExchangeOutput(index))
+  if (int64_t bytes = parts.pieceBytes(index); areProcesses && bytes > 0 && session.canExchangeOutputs())
     if (OutputSlabs slabs(port, pieces, communicator.size()); slabs.areBetter(bytes))
       return writeSlabs(port, index, slabs, session, communicator, parts);
   int64_t elementBytes = elementSize(port.type);

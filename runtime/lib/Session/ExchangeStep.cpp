@@ -26,7 +26,7 @@ ChannelMove describeMove(const RankMemory &memory, const MoveInfo &move, MoveTra
     result.reduction = layout::ReductionKind::Max;
     result.source.type = result.target.type = unsignedTypeOf(result.target.type);
   }
-  result.format = memory.plan.messageFormat(move);
+  result.format = {move.order};
   return result;
 }
 

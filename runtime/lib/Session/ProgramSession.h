@@ -62,9 +62,7 @@ public:
                           bool onDevice) override {
     return ofPort("output", results[index], downloads[index]->run(view, boxes, onDevice));
   }
-  bool canExchangeOutput(size_t index) const override {
-    return backend->usesHostMemory() && !plan.bufferOf(results[index].tensor).format.isBlocked();
-  }
+  bool canExchangeOutputs() const override { return backend->usesHostMemory(); }
   absl::Status exchangeOutput(size_t index, std::vector<layout::Transfer> sends, std::vector<layout::Transfer> receives,
                               std::vector<layout::Box> local, const MemoryView &target) override {
     ChannelMove move;

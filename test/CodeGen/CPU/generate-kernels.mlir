@@ -98,38 +98,6 @@ plan.kernel @shared(%x: tensor<9xf32>) layouts [<[0], [9]>] -> [<[0], [9]>, <[0]
   plan.yield %0, %1 : tensor<9xf32>, tensor<9xf32>
 }
 
-// Of blocks, the elements are innermost, in a loop of their own. The last block, of 8 of 40 elements, ends in zeros.
-
-plan.kernel @blocks(%x: tensor<1x40x20x10xf32>) layouts [<[0, 2, 3, 1], [1, 40, ?, 10]>]
-    -> [<[0, 1, 2, 3], block 1 by 16, [1, 40, ?, 10]>] attributes {static_loops = array<i64: 0, 1, 3>} {
-  %0 = dovetail.neg %x : (tensor<1x40x20x10xf32>) -> tensor<1x40x20x10xf32>
-  plan.yield %0 : tensor<1x40x20x10xf32>
-}
-
-// Whole blocks: all bounds are constants.
-
-plan.kernel @whole_blocks(%x: tensor<4x32xf32>) layouts [<[0, 1], block 1 by 16, [4, 32]>]
-    -> [<[0, 1], block 1 by 16, [4, 32]>] attributes {static_loops = array<i64: 0, 1>} {
-  %0 = dovetail.neg %x : (tensor<4x32xf32>) -> tensor<4x32xf32>
-  plan.yield %0 : tensor<4x32xf32>
-}
-
-// A rank's part may begin and end inside of blocks.
-
-plan.kernel @split_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 16, [4, ?]>]
-    -> [<[0, 1], block 1 by 16, [4, ?]>] attributes {static_loops = array<i64: 0>} {
-  %0 = dovetail.neg %x : (tensor<4x40xf32>) -> tensor<4x40xf32>
-  plan.yield %0 : tensor<4x40xf32>
-}
-
-// Blocks of another size, and coordinates that are no loop, are found by division.
-
-plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, [4, 40]>] -> [<[0, 1], [4, 1]>]
-    attributes {static_loops = array<i64: 0, 1, 2>} {
-  %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<4x40xf32>) -> tensor<4x1xf32>
-  plan.yield %0 : tensor<4x1xf32>
-}
-
 // CHECK-LABEL: module @cpu_kernels
 
 // CHECK: func.func private @elementwise.body(
@@ -255,50 +223,3 @@ plan.kernel @other_blocks(%x: tensor<4x40xf32>) layouts [<[0, 1], block 1 by 8, 
 // CHECK: math.exp
 // CHECK-NOT: math.exp
 // CHECK: func.func @shared(
-
-// CHECK: func.func private @blocks.body({{.*}}, %[[LO:.*]]: index, %[[HI:.*]]: index, %[[STRIDE:.*]]: index)
-// CHECK: scf.for %[[H:.*]] = %[[LO]] to %[[HI]]
-// CHECK: scf.for %[[W:.*]] = %c0 to %c10
-// CHECK: scf.for %[[BLOCK:.*]] = %c0 to %c3
-// CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c16
-// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %c40, %[[FIRST]]
-// CHECK-NEXT: %[[COUNT:.*]] = arith.minsi %[[LEFT]], %c16
-// CHECK-NEXT: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %[[STRIDE]]
-// CHECK-NEXT: scf.for %[[REST:.*]] = %c0 to %[[COUNT]]
-// CHECK: plan.load
-// CHECK: %[[AT:.*]] = arith.addi %[[REST]], %[[BEGIN]]
-// CHECK: plan.store
-// CHECK: arith.cmpi eq, %{{.*}}, %c39
-// CHECK-NEXT: scf.if
-// CHECK: scf.for %{{.*}} = %c40 to %c48
-// CHECK: plan.store %cst
-
-// CHECK: func.func private @whole_blocks.body
-// CHECK: scf.for
-// CHECK-NEXT: %[[ROW:.*]] = arith.muli %{{.*}}, %c32
-// CHECK-NEXT: scf.for %[[BLOCK:.*]] = %c0 to %c2
-// CHECK-NEXT: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %c16
-// CHECK-NEXT: scf.for %[[REST:.*]] = %c0 to %c16
-// CHECK-NEXT: %[[AT:.*]] = arith.addi %[[ROW]], %[[REST]]
-// CHECK-NEXT: %[[PLACE:.*]] = arith.addi %[[AT]], %[[BEGIN]]
-// CHECK-NEXT: plan.load %{{.*}}[%[[PLACE]]]
-// CHECK-NOT: scf.if
-// CHECK: return
-
-// CHECK: func.func private @split_blocks.body({{.*}}, %[[LO:.*]]: index, %[[HI:.*]]: index, %{{.*}}: index, %{{.*}}: index)
-// CHECK: %[[FIRST:.*]] = arith.divui %[[LO]], %c16
-// CHECK: %[[UP:.*]] = arith.addi %[[HI]], %c15
-// CHECK: %[[END:.*]] = arith.divui %[[UP]], %c16
-// CHECK: scf.for %[[BLOCK:.*]] = %[[FIRST]] to %[[END]]
-// CHECK: arith.maxsi
-// CHECK: arith.minsi
-// CHECK: scf.for
-// CHECK: arith.cmpi eq, %{{.*}}, %c39
-
-// CHECK: func.func private @other_blocks.body
-// CHECK: scf.for %[[ROW:.*]] =
-// CHECK: scf.for %[[COLUMN:.*]] = %c0 to %c8
-// CHECK: scf.for %[[COLUMN:.*]] = %c8{{.*}} to %c16
-// CHECK: arith.addi %[[COLUMN]], %c-8
-// CHECK: scf.for %{{.*}} = %c32{{.*}} to %c40
-// CHECK: plan.load

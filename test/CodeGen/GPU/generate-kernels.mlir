@@ -62,24 +62,6 @@ plan.kernel @moments(%x: tensor<4x100xf32>) layouts [<[0, 1], [4, 100]>] -> [<[0
   plan.yield %0#0, %0#1, %0#2 : tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>
 }
 
-// Vectors along a dimension in blocks are aligned where blocks consist of vectors, and so does the dimension.
-
-// CHECK-LABEL: plan.kernel @blocks
-// CHECK-SAME: loops = [0, 2, 3, 1], steps = [1, 1, 1, 4]
-plan.kernel @blocks(%x: tensor<1x40x20x10xf32>) layouts [<[0, 1, 2, 3], block 1 by 16, [1, 40, ?, 10]>]
-    -> [<[0, 1, 2, 3], block 1 by 16, [1, 40, ?, 10]>] attributes {static_loops = array<i64: 0, 1, 3>} {
-  %0 = dovetail.neg %x : (tensor<1x40x20x10xf32>) -> tensor<1x40x20x10xf32>
-  plan.yield %0 : tensor<1x40x20x10xf32>
-}
-
-// CHECK-LABEL: plan.kernel @blocks_of_six
-// CHECK-SAME: loops = [0, 1], steps = [1, 2]
-plan.kernel @blocks_of_six(%x: tensor<6x8xf32>) layouts [<[0, 1], [6, 8]>] -> [<[0, 1], block 1 by 6, [6, 8]>]
-    attributes {static_loops = array<i64: 0, 1>} {
-  %0 = dovetail.neg %x : (tensor<6x8xf32>) -> tensor<6x8xf32>
-  plan.yield %0 : tensor<6x8xf32>
-}
-
 // CHECK-LABEL: gpu.module @block_kernels
 
 // After the tensors there is a pointer to counts.
@@ -126,14 +108,3 @@ plan.kernel @blocks_of_six(%x: tensor<6x8xf32>) layouts [<[0, 1], [6, 8]>] -> [<
 // CHECK: scf.if
 // CHECK-COUNT-3: plan.store
 // CHECK-NOT: plan.store
-
-// CHECK: gpu.func @blocks(
-// CHECK: %[[C:.*]] = arith.muli %{{.*}}, %c4
-// CHECK-DAG: arith.divui %[[C]], %c16
-// CHECK-DAG: arith.remui %[[C]], %c16
-// CHECK: plan.load %arg0[%{{.*}}] {alignment = 16 : i64}
-// CHECK: plan.store %{{.*}}, %arg1[%{{.*}}] {alignment = 16 : i64}
-// CHECK: arith.cmpi eq, %{{.*}}, %c39
-// CHECK-NEXT: scf.if
-// CHECK: scf.for %{{.*}} = %c40 to %c48
-// CHECK: plan.store %cst

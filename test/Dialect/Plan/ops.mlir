@@ -50,8 +50,8 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   // CHECK: plan.buffer constant tensor<8x1x1xf32> <[0, 1, 2]> = dense<2.000000e+00> : tensor<8x1x1xf32>
   %c = plan.buffer constant tensor<8x1x1xf32> <[0, 1, 2]> = dense<2.0> : tensor<8x1x1xf32>
   %d = plan.buffer constant tensor<8x8x3x3xf32> <[0, 1, 2, 3]> = dense_resource<weights> : tensor<8x8x3x3xf32>
-  // CHECK: plan.buffer persistent tensor<8x8x3x3xf32> <[0, 1, 2, 3], block 1 by 16>
-  %e = plan.buffer persistent tensor<8x8x3x3xf32> <[0, 1, 2, 3], block 1 by 16>
+  // CHECK: plan.buffer persistent tensor<8x8x3x3xf32> <[0, 1, 2, 3]>
+  %e = plan.buffer persistent tensor<8x8x3x3xf32> <[0, 1, 2, 3]>
   %f = plan.buffer arena tensor<8x8xf32> <[0, 1]>
   %g = plan.buffer arena tensor<8xf32> <[0]>
 

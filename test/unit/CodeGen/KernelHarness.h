@@ -42,18 +42,15 @@ private:
   void *library = nullptr;
 };
 
-/// The part [lo, hi) of a tensor, stored densely in the physical order `order` (outermost first), if `blockDim` is not
-/// negative with blocks of that dimension innermost, which begin at multiples of `block`.
+/// The part [lo, hi) of a tensor, stored densely in the physical order `order` (outermost first).
 template <typename T> struct Piece {
   Index lo, hi, order;
-  int64_t blockDim, block;
   std::vector<T> data;
 
-  Piece(Index lo, Index hi, Index order, int64_t blockDim = -1, int64_t block = 1)
-      : lo(lo), hi(hi), order(order), blockDim(blockDim), block(block) {
-    int64_t size = block;
+  Piece(Index lo, Index hi, Index order) : lo(lo), hi(hi), order(order) {
+    int64_t size = 1;
     for (size_t dim = 0; dim < lo.size(); ++dim)
-      size *= countSteps(dim);
+      size *= count(dim);
     data.assign(size, T(77));
   }
   /// A whole tensor in row-major order.
@@ -62,25 +59,22 @@ template <typename T> struct Piece {
       order.push_back(dim);
   }
 
-  int64_t getStep(int64_t dim) const { return dim == blockDim ? block : 1; }
-  /// Coordinates of a dimension, or its blocks.
-  int64_t countSteps(int64_t dim) const {
-    return lo[dim] < hi[dim] ? (hi[dim] - 1) / getStep(dim) - lo[dim] / getStep(dim) + 1 : 0;
-  }
+  /// Coordinates of a dimension.
+  int64_t count(int64_t dim) const { return lo[dim] < hi[dim] ? hi[dim] - lo[dim] : 0; }
   Index strides() const {
     Index result(lo.size());
-    int64_t stride = block;
+    int64_t stride = 1;
     for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
       result[*dim] = stride;
-      stride *= countSteps(*dim);
+      stride *= count(*dim);
     }
     return result;
   }
   int64_t offset(const Index &index) const {
     Index stride = strides();
-    int64_t result = blockDim < 0 ? 0 : index[blockDim] % block;
+    int64_t result = 0;
     for (size_t dim = 0; dim < lo.size(); ++dim)
-      result += (index[dim] / getStep(dim) - lo[dim] / getStep(dim)) * stride[dim];
+      result += (index[dim] - lo[dim]) * stride[dim];
     return result;
   }
   T &operator[](const Index &index) { return data[offset(index)]; }

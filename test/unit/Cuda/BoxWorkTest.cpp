@@ -36,15 +36,11 @@ protected:
 
   int64_t random(int64_t least, int64_t most) { return std::uniform_int_distribution<int64_t>(least, most)(generator); }
 
-  Held hold(ElementType type, const Box &box, bool blocked) {
+  Held hold(ElementType type, const Box &box) {
     MemoryFormat format;
     for (int dim = 0; dim < box.rank(); ++dim)
       format.order.push_back(dim);
     std::shuffle(format.order.begin(), format.order.end(), generator);
-    if (blocked) {
-      format.blockDim = static_cast<int>(random(0, box.rank() - 1));
-      format.block = 4;
-    }
     Held held;
     held.view = MemoryView::packed(type, box, format);
     held.host.resize(held.view.bytes());
@@ -111,7 +107,7 @@ TEST_F(BoxWork, CopiesAreTheHosts) {
       int64_t first = random(lo, lo + size - 1);
       inner.push_back({first, random(first, lo + size)});
     }
-    Held source = hold(type, Box(outer), round % 3 == 0), target = hold(type, Box(outer), round % 5 == 0);
+    Held source = hold(type, Box(outer)), target = hold(type, Box(outer));
     upload(source);
     upload(target);
     std::vector<BoxPair> pairs;
@@ -143,7 +139,7 @@ TEST_F(BoxWork, TransposedBoxesAreTiles) {
     int64_t run = wide ? 16 / elementSize(type) : 1, cut = wide ? 0 : random(0, 1);
     Box outer({{0, c}, {0, a + 3}, {0, b + 2}, {0, run}});
     Box inner({{0, c}, {cut, cut + a}, {2 * cut, 2 * cut + b}, {0, run}});
-    Held source = hold(type, outer, false), target = hold(type, outer, false);
+    Held source = hold(type, outer), target = hold(type, outer);
     source.view = MemoryView::packed(type, outer, {{0, 1, 2, 3}});
     target.view = MemoryView::packed(type, outer, round % 2 ? MemoryFormat{{0, 2, 1, 3}} : MemoryFormat{{2, 0, 1, 3}});
     upload(source);
@@ -208,7 +204,7 @@ TEST_F(BoxWork, TilesSuitTheGpu) {
 
 TEST_F(BoxWork, ManyBoxesAreOneLaunch) {
   Box box({{0, 40}, {0, 24}});
-  Held source = hold(ElementType::F32, box, false), target = hold(ElementType::F32, box, false);
+  Held source = hold(ElementType::F32, box), target = hold(ElementType::F32, box);
   upload(source);
   upload(target);
   std::vector<BoxPair> pairs;
@@ -234,7 +230,7 @@ TEST_F(BoxWork, CombinationsAreTheHosts) {
     auto type = static_cast<ElementType>(round % 13);
     ReductionKind kind = kinds[round / 13 % 4];
     Box box({{0, random(1, 9)}, {2, 2 + random(1, 9)}, {0, 3}});
-    Held source = hold(type, box, false), target = hold(type, box, false);
+    Held source = hold(type, box), target = hold(type, box);
     fill(source);
     fill(target);
     if (type == ElementType::Bool) {
@@ -305,7 +301,7 @@ TEST_F(BoxWork, ChunksAreAsWideAsPossible) {
 
 TEST_F(BoxWork, CapturedWorkIsReplayed) {
   Box box({{0, 8}, {0, 8}});
-  Held source = hold(ElementType::F32, box, false), target = hold(ElementType::F32, box, false);
+  Held source = hold(ElementType::F32, box), target = hold(ElementType::F32, box);
   upload(source);
   upload(target);
   std::vector<BoxPair> pairs;

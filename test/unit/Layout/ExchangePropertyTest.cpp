@@ -428,12 +428,7 @@ TEST(ExchangePropertyTest, MessagesLeaveWhatIsNeitherSentNorReceived) {
       return;
     SCOPED_TRACE(c.mesh.str() + " " + testing::PrintToString(c.shape) + "\nfrom " + c.from.str(c.mesh) + "\nto " +
                  c.to.str(c.mesh));
-    MemoryFormat format = MemoryFormat::rowMajor(static_cast<int>(c.shape.size()));
-    if (!c.shape.empty() && random.chance(30)) {
-      format.blockDim = random.below(static_cast<int>(c.shape.size()));
-      format.block = 4;
-    }
-    HaloMessages messages(c.mesh, c.shape, c.from, c.to, format);
+    HaloMessages messages(c.mesh, c.shape, c.from, c.to);
     // From whom each element that a rank lacks comes, the receivers say.
     std::vector<Transfer> transfers;
     for (int rank = 0; rank < c.mesh.numRanks(); ++rank)
@@ -451,27 +446,9 @@ TEST(ExchangePropertyTest, MessagesLeaveWhatIsNeitherSentNorReceived) {
         if (transfer.source == rank || transfer.dest == rank)
           isFree &= transfer.box.intersect(box).empty();
       bool isLeft = messages.leaves(rank, box);
-      // In blocks more than that may be met.
-      if (isLeft || !format.isBlocked())
-        EXPECT_EQ(isLeft, isFree) << "rank " << rank << ", " << box;
+      EXPECT_EQ(isLeft, isFree) << "rank " << rank << ", " << box;
       (isLeft ? left : met) += !box.empty();
     }
   });
   EXPECT_TRUE(HasFailure() || (left > 500 && met > 500)) << left << " left alone, " << met << " not";
-}
-
-TEST(ExchangePropertyTest, MessagesTouchWholeBlocks) {
-  // Two ranks have four rows of eight columns each, which are in blocks of four; the first one sends a row.
-  Mesh mesh({{"a", 2}});
-  std::vector<int64_t> shape = {8, 8};
-  Sharding from = Sharding::replicated(2), to = from;
-  from.dims[0] = {{0}, {{0, 4}, {4, 8}}};
-  to.dims[0] = {{0}, {{0, 4}, {3, 8}}};
-  MemoryFormat format = MemoryFormat::rowMajor(2);
-  EXPECT_TRUE(HaloMessages(mesh, shape, from, to, format).leaves(0, {{0, 3}, {2, 5}}));
-  format.block = 4;
-  for (int dim : {0, 1}) {
-    format.blockDim = dim;
-    EXPECT_EQ(HaloMessages(mesh, shape, from, to, format).leaves(0, {{0, 3}, {2, 5}}), dim == 1);
-  }
 }

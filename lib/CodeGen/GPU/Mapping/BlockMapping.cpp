@@ -167,8 +167,7 @@ SmallVector<BlockMapping::Store> BlockMapping::emitResults() {
   SmallVector<Store> stores;
   for (auto [number, value] : llvm::enumerate(kernel.getYield().getValues())) {
     Value element = emitValue(value, index);
-    stores.push_back(
-        {static_cast<unsigned>(number), index, element, emitOffset(results[number], index), IntegerAttr()});
+    stores.push_back({static_cast<unsigned>(number), element, emitOffset(results[number], index), IntegerAttr()});
   }
   return stores;
 }
@@ -179,14 +178,12 @@ BlockArgument BlockMapping::getArgument(const Memory &memory) {
 }
 
 bool BlockMapping::isAligned(plan::LayoutAttr layout, Type type, int64_t width) const {
-  // If the innermost dimension is whole and consists of vectors, and blocks of it do, the strides of all others are
-  // multiples of a vector.
+  // If the innermost dimension is whole and consists of vectors, the strides of all others are multiples of a vector.
   int inner = layout.getInnermost(type);
   if (inner < 0)
     return false;
   int64_t extent = cast<RankedTensorType>(type).getDimSize(inner);
-  return layout.getExtents()[inner] == extent && extent % width == 0 &&
-         (!layout.getFormat().isBlocked() || layout.getFormat().getBlock() % width == 0);
+  return layout.getExtents()[inner] == extent && extent % width == 0;
 }
 
 void BlockMapping::alignLoad(Value value, const Memory &memory, ArrayRef<Value> index, Value first, int64_t width) {
@@ -209,8 +206,6 @@ void BlockMapping::emitStores(ArrayRef<Store> stores, Value condition) {
   for (const Store &store : stores)
     plan::StoreOp::create(builder, kernel.getLoc(), store.value, results[store.result].base, store.offset,
                           store.alignment);
-  for (const Store &store : stores)
-    emitTail(results[store.result], store.value.getType(), store.index);
 }
 
 //===----------------------------------------------------------------------===//

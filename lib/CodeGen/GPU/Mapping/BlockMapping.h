@@ -61,7 +61,6 @@ protected:
   /// What a thread is to write: a value for each result, at an address that the type or `alignment` aligns.
   struct Store {
     unsigned result;
-    llvm::SmallVector<mlir::Value> index;
     mlir::Value value, offset;
     mlir::IntegerAttr alignment;
   };

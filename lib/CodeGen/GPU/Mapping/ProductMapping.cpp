@@ -341,7 +341,7 @@ bool ProductMapping::storesRuns(const Side &side) {
   auto type = cast<RankedTensorType>(kernel.getYield().getValues().front().getType());
   plan::LayoutAttr layout = kernel.getResultLayout(0);
   unsigned loop = side.loops.back().loop;
-  return static_cast<int>(loop) == layout.getInnermost(type) && !layout.getFormat().isBlocked() && isStatic(loop) &&
+  return static_cast<int>(loop) == layout.getInnermost(type) && isStatic(loop) &&
          side.loops.back().block == extents[loop] && extents[loop] % side.run == 0 &&
          layout.getExtents()[loop] == extents[loop];
 }

@@ -69,8 +69,7 @@ BlockArgument ProductMapping::getSeparable(const Side &side) {
   for (const layout::AccessDim &dim : getDefinition(product).reads[side.operand].dims)
     if (dim.border != layout::Border::None || dim.divisor != 1 || !llvm::all_of(dim.index.getTerms(), isSeparable))
       return {};
-  auto argument = dyn_cast<BlockArgument>(product->getOperand(side.operand));
-  return argument && !kernel.getLayout(argument.getArgNumber()).getFormat().isBlocked() ? argument : BlockArgument();
+  return dyn_cast<BlockArgument>(product->getOperand(side.operand));
 }
 
 bool ProductMapping::hasRuns(const Side &side, bool alongTerms, int64_t width) {

@@ -54,69 +54,30 @@ FormatAttr FormatAttr::getChannelsLast(MLIRContext *context, unsigned rank) {
   return get(context, order);
 }
 
-FormatAttr FormatAttr::getChannelBlocks(MLIRContext *context, unsigned rank, int64_t block) {
-  return get(context, llvm::to_vector(llvm::seq<int64_t>(0, rank)), 1, block);
-}
-
-layout::MemoryFormat FormatAttr::toLayout() const {
-  return {{getOrder().begin(), getOrder().end()}, static_cast<int>(getBlockDim()), getBlock()};
-}
-
-/// Prints a format as `[0, 1, 2, 3], block 1 by 16`.
-static void printFormat(AsmPrinter &printer, FormatAttr format) {
-  printIntegerList(printer, format.getOrder());
-  if (format.isBlocked())
-    printer << ", block " << format.getBlockDim() << " by " << format.getBlock();
-}
-
-/// Parses what `printFormat` prints. `next` is whether a comma follows it, which is parsed, too.
-static FormatAttr parseFormat(AsmParser &parser, bool &next) {
-  SMLoc loc = parser.getCurrentLocation();
-  SmallVector<int64_t> order;
-  int64_t blockDim = -1, block = 1;
-  if (parseIntegerList(parser, order))
-    return {};
-  next = succeeded(parser.parseOptionalComma());
-  if (next && succeeded(parser.parseOptionalKeyword("block"))) {
-    if (parser.parseInteger(blockDim) || parser.parseKeyword("by") || parser.parseInteger(block))
-      return {};
-    next = succeeded(parser.parseOptionalComma());
-  }
-  return parser.getChecked<FormatAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order), blockDim, block);
-}
+layout::MemoryFormat FormatAttr::toLayout() const { return {{getOrder().begin(), getOrder().end()}}; }
 
 void FormatAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printFormat(printer, *this);
+  printIntegerList(printer, getOrder());
   printer << ">";
 }
 
 Attribute FormatAttr::parse(AsmParser &parser, Type) {
-  bool next = false;
-  if (parser.parseLess())
-    return {};
   SMLoc loc = parser.getCurrentLocation();
-  FormatAttr format = parseFormat(parser, next);
-  if (format && next) {
-    parser.emitError(loc, "a format is an order of dimensions and blocks of one of them");
+  SmallVector<int64_t> order;
+  if (parser.parseLess() || parseIntegerList(parser, order) || parser.parseGreater())
     return {};
-  }
-  return format && succeeded(parser.parseGreater()) ? format : FormatAttr();
+  return parser.getChecked<FormatAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order));
 }
 
-LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order,
-                                 int64_t blockDim, int64_t block) {
+LogicalResult FormatAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> order) {
   // What is no dimension may be no `int` either.
   int64_t rank = order.size();
-  layout::MemoryFormat format{{}, blockDim < -1 || blockDim > rank ? static_cast<int>(rank) : int(blockDim), block};
+  layout::MemoryFormat format;
   for (int64_t dim : order)
     format.order.push_back(dim < 0 || dim > rank ? -1 : static_cast<int>(dim));
-  if (std::string why; !format.verify(order.size(), &why)) {
-    InFlightDiagnostic error = emitError() << "order [" << order << "]";
-    if (format.isBlocked())
-      error << " with blocks of " << block << " in dimension " << blockDim;
-    return error << " " << why;
-  }
+  if (std::string why; !format.verify(order.size(), &why))
+    return emitError() << "order [" << order << "] " << why;
   return success();
 }
 
@@ -171,8 +132,6 @@ int64_t LayoutAttr::getStride(unsigned dim) const {
 
 int LayoutAttr::getInnermost(Type type) const {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
-  if (getFormat().isBlocked())
-    return shape[getFormat().getBlockDim()] != 1 ? static_cast<int>(getFormat().getBlockDim()) : -1;
   for (int64_t dim : llvm::reverse(getOrder()))
     if (shape[dim] != 1)
       return dim;
@@ -190,7 +149,7 @@ LayoutAttr LayoutAttr::getFor(FormatAttr format, RankedTensorType buffer) {
 
 void LayoutAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printFormat(printer, getFormat());
+  printIntegerList(printer, getOrder());
   printer << ", ";
   printIntegerList(printer, getExtents());
   printer << ">";
@@ -198,20 +157,13 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  SmallVector<int64_t> extents;
-  bool next = false;
-  if (parser.parseLess())
+  SmallVector<int64_t> order, extents;
+  if (parser.parseLess() || parseIntegerList(parser, order) || parser.parseComma() ||
+      parseIntegerList(parser, extents) || parser.parseGreater())
     return {};
-  FormatAttr format = parseFormat(parser, next);
-  if (!format)
-    return {};
-  if (!next) {
-    parser.emitError(parser.getCurrentLocation(), "expected ', ' and the extents of the buffer");
-    return {};
-  }
-  if (parseIntegerList(parser, extents) || parser.parseGreater())
-    return {};
-  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), format, ArrayRef<int64_t>(extents));
+  auto format = parser.getChecked<FormatAttr>(loc, parser.getContext(), ArrayRef<int64_t>(order));
+  return format ? parser.getChecked<LayoutAttr>(loc, parser.getContext(), format, ArrayRef<int64_t>(extents))
+                : LayoutAttr();
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, FormatAttr format,

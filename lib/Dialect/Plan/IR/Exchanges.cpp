@@ -29,18 +29,7 @@ static LogicalResult verifyCopy(Operation *op, Value source, Value target) {
   return success();
 }
 
-/// Whether both buffers, if they are known, have the same blocks.
-static bool haveSameBlocks(Value from, Value to) {
-  BufferOp source = getBufferOp(from), target = getBufferOp(to);
-  return !source || !target || source.getFormat().hasBlocksOf(target.getFormat());
-}
-
 LogicalResult ReorderOp::verify() {
-  // Devices copy, and do not write the zeros after the last element.
-  auto program = (*this)->getParentOfType<ProgramOp>();
-  if (program && program.getMemory() == ProgramMemory::Device && !haveSameBlocks(getSource(), getTarget()) &&
-      getBufferOp(getTarget()).getFormat().isBlocked())
-    return emitOpError("copies into blocks, which devices do by kernels");
   if (failed(verifyCopy(*this, getSource(), getTarget())))
     return failure();
   return verifyWrites(*this);
@@ -110,10 +99,6 @@ static LogicalResult verifyMove(ExchangeOp op, Value source, Value target, Array
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(getTensor(source).getRank())))
     return op.emitOpError("has messages in an order that is not a permutation of its dimensions");
-  if (!haveSameBlocks(source, target))
-    return op.emitOpError("is between buffers of formats ")
-           << getBufferOp(source).getFormat() << " and " << getBufferOp(target).getFormat()
-           << "; an exchange keeps blocks, a reorder makes them";
   return verifyCopy(op, source, target);
 }
 

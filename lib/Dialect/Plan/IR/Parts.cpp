@@ -46,7 +46,7 @@ std::optional<layout::HaloMessages> plan::getHaloMessages(ExchangeOp exchange, s
   if (!layout::verifyExchange(mesh, own.getShape(), from, to) ||
       layout::classify(mesh, own.getShape(), from, to) != layout::ExchangeClass::Halo)
     return std::nullopt;
-  return layout::HaloMessages(mesh, own.getShape(), from, to, getBufferOp(source).getFormat().toLayout());
+  return layout::HaloMessages(mesh, own.getShape(), from, to);
 }
 
 bool plan::leavesWrites(ExchangeOp exchange, StepOpInterface step, const layout::Mesh &mesh) {

@@ -194,7 +194,5 @@ LogicalResult InputOp::verify() {
   BufferOp buffer = plan::getBufferOp(getRef());
   if (buffer && buffer.getKind() == BufferKind::Constant)
     return emitOpError() << getNameAttr() << " would overwrite a constant";
-  if (buffer && buffer.getFormat().isBlocked())
-    return emitOpError() << getNameAttr() << " is in blocks, but tensors of users have none";
   return success();
 }

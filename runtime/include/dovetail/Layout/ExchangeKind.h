@@ -62,8 +62,8 @@ struct ExchangePlace {
   /// How elements lie in messages: as in the source, so that what is in one piece there is sent as it is.
   const MemoryFormat &messageFormat() const { return source.format; }
   /// The collective that does the exchange on all ranks: in each group parts of equal size, in the memories without
-  /// gaps and in the order of ranks, and of whole blocks; or nothing at all, where a group needs nothing. Parts of
-  /// groups of `minPackedMembers` may lie as they like, and differ in size, by little or as far as that is less than
+  /// gaps and in the order of ranks; or nothing at all, where a group needs nothing. Parts of groups of
+  /// `minPackedMembers` may lie as they like, and differ in size, by little or as far as that is less than
   /// `minScatterBytes` of what a group gathers. `Messages` where there is none.
   /// Costs O(ranks). `elementBytes`: of an element of the tensor.
   ExchangeKind findKind(int64_t elementBytes) const;

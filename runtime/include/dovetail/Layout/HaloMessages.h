@@ -15,7 +15,6 @@
 #define DOVETAIL_LAYOUT_HALOMESSAGES_H
 
 #include "dovetail/Layout/Exchange.h"
-#include "dovetail/Layout/MemoryFormat.h"
 
 namespace dovetail::layout {
 
@@ -24,22 +23,17 @@ namespace dovetail::layout {
 /// rank.
 class HaloMessages {
 public:
-  /// `verifyExchange` must accept the shardings. `format`: of the buffer.
-  HaloMessages(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to,
-               MemoryFormat format);
+  /// `verifyExchange` must accept the shardings.
+  HaloMessages(const Mesh &mesh, std::span<const int64_t> shape, const Sharding &from, const Sharding &to);
 
   std::vector<Transfer> sends(int rank) const { return planner.sends(rank); }
-  /// Whether all of `box` is of what `rank` has, and nothing of it is sent. What blocks hold besides counts, too.
+  /// Whether all of `box` is of what `rank` has, and nothing of it is sent.
   bool leaves(int rank, const Box &box) const;
 
 private:
-  /// `box` with all of the dimension that is in blocks.
-  Box withBlocks(Box box) const;
-
   Mesh mesh;
   std::vector<int64_t> shape;
   Sharding from;
-  MemoryFormat format;
   ExchangePlanner planner;
 };
 

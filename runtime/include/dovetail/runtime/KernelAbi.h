@@ -32,9 +32,7 @@ extern "C" {
 /// loop of the plan is bounded, as in all plans of today; kernels take it and do not look at it.
 ///
 /// `numbers` holds, for each loop of the step, `lo` and `hi` (a half-open range of global coordinates), and then,
-/// for each tensor, one stride for each logical dimension, in elements. That of a dimension in blocks goes from block
-/// to block; the elements of a block follow each other. A kernel that writes the last coordinate of such a dimension
-/// also writes zeros to the rest of its block.
+/// for each tensor, one stride for each logical dimension, in elements.
 ///
 /// Thread-safe: calls with disjoint ranges of the step's parallel loop may run at the same time.
 typedef void (*DovetailKernel)(void *const *pointers, const int64_t *numbers);

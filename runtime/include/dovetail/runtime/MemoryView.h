@@ -25,21 +25,15 @@ namespace dovetail::runtime {
 
 /// A box in memory. The memory is not owned.
 struct MemoryView {
-  /// Address of the element at the low corner of `box` (with blocks: of the beginning of its block).
+  /// Address of the element at the low corner of `box`.
   std::byte *data = nullptr;
   ElementType type = ElementType::F32;
   layout::Box box;
-  /// For each logical dimension, elements between neighbours; for the blocked dimension between neighbouring blocks.
+  /// For each logical dimension, elements between neighbours.
   std::vector<int64_t> strides;
-  int blockDim = -1;
-  int64_t block = 1;
-  /// The tensor's extent in the blocked dimension: the rest of the block of its last coordinate holds zeros, which
-  /// whoever writes that coordinate writes, too. 0 without blocks.
-  int64_t blockedExtent = 0;
 
   /// The densely packed view of `box` in `format`; `data` is null.
-  static MemoryView packed(ElementType type, const layout::Box &box, const MemoryFormat &format,
-                           int64_t blockedExtent = 0);
+  static MemoryView packed(ElementType type, const layout::Box &box, const MemoryFormat &format);
   /// The same of what `rank` has of a buffer.
   static MemoryView ofBuffer(const Plan &plan, uint32_t buffer, int rank);
   static MemoryView rowMajor(ElementType type, const layout::Box &box, void *data);
@@ -52,14 +46,10 @@ struct MemoryView {
   std::byte *address(const layout::Box &part) const;
   /// The address that the element at global coordinate (0, ..., 0) would have.
   std::byte *origin() const;
-  /// The same memory, but only `part` of it. Blocked dimensions must begin at a block.
+  /// The same memory, but only `part` of it.
   MemoryView part(const layout::Box &part) const;
-  /// Whether both have blocks of the same size in the same dimension of tensors of one shape, or neither has any.
-  bool hasBlocksOf(const MemoryView &other) const;
-  /// Whether `box` consists of whole blocks, the last of which may be cut by the tensor's end.
-  bool hasWholeBlocks(const layout::Box &box) const;
-  /// Whether `box` lies here as in `packed`, without gaps and with all of its blocks whole. Where a dimension has one
-  /// coordinate or block only, strides do not matter.
+  /// Whether `box` lies here as in `packed`, without gaps. Where a dimension has one coordinate only, strides do not
+  /// matter.
   bool isLike(const MemoryView &packed, const layout::Box &box) const;
 };
 
@@ -74,14 +64,9 @@ public:
   /// Elements at the very beginning of both memories; outermost loop first, at least one.
   BoxPair(int64_t elementBytes, std::vector<BoxLoop> loops) : elementBytes(elementBytes), loops(std::move(loops)) {}
 
-  /// Appends pairs for all elements of `box`, which both views hold: one, or more when blocks interfere. Empty boxes
-  /// need none. Where both have the same blocks, the zeros after the tensor's last element go along.
+  /// Appends a pair for all elements of `box`, which both views hold. Empty boxes need none.
   static void append(const MemoryView &target, const MemoryView &source, const layout::Box &box,
                      std::vector<BoxPair> &pairs);
-
-  /// Appends what writes these zeros to `target` where `source` has none: nothing, or a pair that reads no source.
-  static void appendTail(const MemoryView &target, const MemoryView &source, const layout::Box &box,
-                         std::vector<BoxPair> &pairs);
 
   /// Calls `body(target, source, count, targetStride, sourceStride)` for runs of elements; strides are in bytes.
   template <typename Body> void forEachRun(std::byte *target, const std::byte *source, Body body) const {
@@ -120,17 +105,14 @@ public:
 
 private:
   BoxPair() = default;
-  static void appendElements(const MemoryView &target, const MemoryView &source, const layout::Box &box,
-                             std::vector<BoxPair> &pairs);
 
-  static constexpr int maxLoops = 68;
+  static constexpr int maxLoops = 64; ///< No tensor has more dimensions.
 
   int64_t elementBytes = 0, targetOffset = 0, sourceOffset = 0;
-  bool isZero = false;        ///< Writes zeros.
   std::vector<BoxLoop> loops; ///< Outermost first; at least one.
 };
 
-/// Copies `box` from `source` to `target`, both of which hold it, and zeros after the tensor's last element.
+/// Copies `box` from `source` to `target`, both of which hold it.
 void copyBox(const MemoryView &target, const MemoryView &source, const layout::Box &box);
 
 } // namespace dovetail::runtime

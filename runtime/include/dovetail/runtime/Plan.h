@@ -215,7 +215,7 @@ struct ReorderCall {
 /// The transfers that turn one sharding of a value into another.
 struct MoveInfo {
   uint32_t source, target;
-  std::vector<int> order; ///< Of dimensions in messages, outermost first. Blocks are those of both buffers.
+  std::vector<int> order; ///< Of dimensions in messages, outermost first.
 };
 
 /// Moves that ranks carry out together, and how.
@@ -385,12 +385,10 @@ struct Plan {
   layout::Interval loopRange(const LoopInfo &loop, int rank) const;
   /// Refers to the plan.
   layout::ExchangePlace placeOf(const MoveInfo &move) const;
-  /// How the elements of a move lie in messages.
-  MemoryFormat messageFormat(const MoveInfo &move) const;
 };
 
 /// Checks and decodes the plan section of an artifact whose weights section has `weightsSize` bytes. Errors: DATA_LOSS,
-/// with what is wrong.
+/// with what is wrong; FAILED_PRECONDITION when this version does not read it.
 absl::StatusOr<Plan> decodePlan(absl::Span<const std::byte> bytes, uint64_t weightsSize);
 
 } // namespace dovetail::runtime

@@ -128,8 +128,8 @@ public:
   /// rank's part, `outputBox`, and in what that memory holds.
   virtual absl::Status readOutput(size_t index, const MemoryView &memory, absl::Span<const layout::Box> boxes,
                                   bool onDevice = false) = 0;
-  /// Whether `exchangeOutput` can be called, for the same outputs on all ranks: in memory of the host, not in blocks.
-  virtual bool canExchangeOutput(size_t index) const = 0;
+  /// Whether `exchangeOutput` can be called, on all ranks or none: outputs are in memory of the host.
+  virtual bool canExchangeOutputs() const = 0;
   /// Carries boxes of an output between ranks, which all call it at once. Of each pair of ranks the lists have the same
   /// boxes in the same order. What this rank receives, and what it has of `local`, comes to `target`.
   virtual absl::Status exchangeOutput(size_t index, std::vector<layout::Transfer> sends,

@@ -28,7 +28,7 @@ int64_t dovetail::runtime::alignmentOf(const MemoryView &view, const Box &part) 
 
 /// Whether `box` lies in `view` as a copy in `wanted` would.
 static bool isPacked(const MemoryView &view, const MemoryView &wanted, const Box &box) {
-  return view.blockDim < 0 && view.isLike(wanted, box) && alignmentOf(view, box) >= vectorAlignment;
+  return view.isLike(wanted, box) && alignmentOf(view, box) >= vectorAlignment;
 }
 
 /// `box` of `view` as it is.
@@ -66,7 +66,7 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   bool packs = mode == StagingMode::Packed;
   int rank = geometry.outBox.rank(), spatial = rank - 2;
   auto isLast = [](const MemoryView &view) { return view.box[1].size() == 1 || view.strides[1] == 1; };
-  channelsLast = packs || (isLast(inView) && inView.blockDim < 0);
+  channelsLast = packs || isLast(inView);
   MemoryFormat wanted = format(rank);
   // Libraries are at their best with as much padding at the end as at the beginning, or none.
   bool isSymmetric = true;
@@ -76,8 +76,7 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
 
   input = inPlace(inView, geometry.inBox);
   MemoryView packedIn = MemoryView::packed(inView.type, geometry.inBox, wanted);
-  if (inView.blockDim >= 0 ||
-      (packs && !(isPacked(inView, packedIn, geometry.inBox) && (call.form.isTransposed || isSymmetric)))) {
+  if (packs && !(isPacked(inView, packedIn, geometry.inBox) && (call.form.isTransposed || isSymmetric))) {
     input = copied(MemoryView::packed(inView.type, geometry.paddedBox, wanted), scratch);
   } else if (packs) {
     input.view.strides = packedIn.strides;
@@ -85,8 +84,7 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
 
   weights = inPlace(weightsView, geometry.weightsBox);
   MemoryView packedWeights = MemoryView::packed(weightsView.type, geometry.weightsBox, wanted);
-  if (weightsView.blockDim < 0 && weightsView.isLike(packedWeights, geometry.weightsBox) &&
-      (!packs || weights.alignment == vectorAlignment)) {
+  if (weightsView.isLike(packedWeights, geometry.weightsBox) && (!packs || weights.alignment == vectorAlignment)) {
     weights.view.strides = packedWeights.strides;
   } else if (keepsWeights) {
     packedBytes = alignedSize(packedWeights.bytes());
@@ -98,8 +96,8 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   // The library writes all of its result before its last post-op is done.
   MemoryView packedOut = MemoryView::packed(outView.type, geometry.outBox, wanted);
   output = inPlace(outView, geometry.outBox);
-  if (isCut || outView.blockDim >= 0 || isLast(outView) != channelsLast ||
-      readsResult(memory, call.postOps, call.output) || (packs && !isPacked(outView, packedOut, geometry.outBox)))
+  if (isCut || isLast(outView) != channelsLast || readsResult(memory, call.postOps, call.output) ||
+      (packs && !isPacked(outView, packedOut, geometry.outBox)))
     output = copied(std::move(packedOut), scratch);
   else if (packs)
     output.view.strides = packedOut.strides;
@@ -108,15 +106,13 @@ ConvolutionStaging::ConvolutionStaging(const RankMemory &memory, const Convoluti
   full = copied(MemoryView::packed(outView.type, geometry.fullBox, wanted), scratch);
 }
 
-bool PointwiseStaging::takes(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,
+bool PointwiseStaging::takes(const ConvolutionCall &call, const ConvolutionGeometry &geometry,
                              const ConvolutionChannels &channels) {
-  auto isBlocked = [&](uint32_t tensor) { return memory.memory(tensor).blockDim >= 0; };
   auto isPoint = [](const layout::Window &window) { return window.kernel == 1 && window.pad == 0; };
   auto isTile = [](const layout::Window &window) { return window.kernel == window.stride && window.dilation == 1; };
   auto isPadded = [](int64_t pad) { return pad != 0; };
   const std::vector<layout::Window> &windows = call.form.windows;
-  if (isBlocked(call.input) || isBlocked(call.weights) || isBlocked(call.output) || channels.groups != 1 ||
-      geometry.nothingToSum)
+  if (channels.groups != 1 || geometry.nothingToSum)
     return false;
   if (call.form.isTransposed)
     // Each element of the result has a tap.
@@ -209,7 +205,7 @@ ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call,
                           operand.alignment};
     };
     StagedOperand operand = inPlace(view, box);
-    copies = copies || view.blockDim >= 0 || (mode == StagingMode::Packed && !isPacked(view, packed, box));
+    copies = copies || (mode == StagingMode::Packed && !isPacked(view, packed, box));
     if (!copies) {
       layout = layoutOf(operand);
       copies = !(layout.*isTaken)(mergeRows(view, box, rowDims)->extent, box[box.rank() - 1].size());
@@ -235,7 +231,7 @@ ProductStaging::ProductStaging(const RankMemory &memory, const MatMulCall &call,
 static bool isTransformable(const StagedOperand &operand, bool isReal) {
   const MemoryView &view = operand.view;
   // Where parts are neighbours, all other distances are even, since no rank has one part alone.
-  return view.blockDim < 0 && operand.alignment >= 2 * elementSize(view.type) && (isReal || view.strides.back() == 1);
+  return operand.alignment >= 2 * elementSize(view.type) && (isReal || view.strides.back() == 1);
 }
 
 /// Fewer calls, or calls of so many bytes, are faster than one call with copies around it.
@@ -315,7 +311,7 @@ absl::StatusOr<CallBytes> dovetail::runtime::stagedCallBytes(const RankMemory &m
         ConvolutionStaging staging(memory, *call, *geometry, keepsWeights, mode);
         addScratch(staging.scratch);
         packed = std::max(packed, staging.packedBytes);
-        if (!PointwiseStaging::takes(memory, *call, *geometry, channels))
+        if (!PointwiseStaging::takes(*call, *geometry, channels))
           continue;
         PointwiseStaging product(memory, *call, *geometry, keepsWeights, mode, /*fused=*/0);
         addScratch(product.scratch);

@@ -105,7 +105,7 @@ struct ProductStaging {
 /// post-ops. The fewer these are, the more is staged.
 struct PointwiseStaging {
   /// Whether a part of a convolution is of this kind.
-  static bool takes(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,
+  static bool takes(const ConvolutionCall &call, const ConvolutionGeometry &geometry,
                     const ConvolutionChannels &channels);
 
   PointwiseStaging(const RankMemory &memory, const ConvolutionCall &call, const ConvolutionGeometry &geometry,

@@ -23,8 +23,6 @@ MemoryView PostOpRead::repeated(const Box &result) const {
     if (!(box[dim] == result[dim])) {
       whole.box[dim] = result[dim];
       whole.strides[dim] = 0;
-      if (whole.blockDim == dim)
-        whole.blockDim = -1;
     }
   return whole;
 }
@@ -53,8 +51,6 @@ absl::StatusOr<PostOpRead> dovetail::runtime::postOpRead(const RankMemory &memor
   read.view = memory.memory(tensor);
   read.view.box = Box(stored);
   read.view.strides.insert(read.view.strides.begin(), missing, 0);
-  if (read.view.blockDim >= 0)
-    read.view.blockDim += missing;
   return read;
 }
 

@@ -34,7 +34,7 @@ std::optional<layout::StridedDim> dovetail::runtime::mergeRows(const MemoryView 
 /// Checks that the rows of `box`, which is not empty, lie in the memory of `tensor` as a product with `rowDims` wants.
 static absl::Status checkRows(const RankMemory &memory, uint32_t tensor, const layout::Box &box, int rowDims) {
   const MemoryView &view = memory.memory(tensor);
-  if (rowDims == 1 || (view.blockDim < 0 && mergeRows(view, box, rowDims)))
+  if (rowDims == 1 || mergeRows(view, box, rowDims))
     return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("damaged plan: the rows of ", memory.name(tensor), " do not follow each other in memory"));

@@ -184,8 +184,7 @@ absl::Status ConvolutionPart::planCall() {
   const Box &wanted = geometry.readsPaddingOnly ? geometry.paddedBox : geometry.inBox;
   const MemoryView &input = context.memory(call.input);
   stagedIn = geometry.readsPaddingOnly || !isDense(input, geometry.inBox, format);
-  inView =
-      MemoryView::packed(input.type, wanted, format, format.blockedExtent(context.plan.bufferOf(call.input).shape));
+  inView = MemoryView::packed(input.type, wanted, format);
   if (stagedIn) {
     inOffset = scratchPlan.add(inView.bytes());
     copyIn = Copier(inView, input, geometry.inBox);
@@ -263,8 +262,6 @@ absl::Status ConvolutionPart::prepare() {
   // Kernels find out by themselves what each window has.
   if (hasKernels())
     geometry.fullResult = geometry.readsPaddingOnly = false;
-  if (context.memory(call.weights).blockDim >= 0)
-    return absl::UnimplementedError("weights in a blocked format");
   chooseLayout();
   const MemoryView &output = context.memory(call.output);
   // The library is slow to apply an epilogue to parts of a larger memory, and the kernels do it themselves.
@@ -272,10 +269,8 @@ absl::Status ConvolutionPart::prepare() {
                      (hasKernels() && KernelConvolution::takes(output) && KernelConvolution::takes(call.postOps));
   stagedOut = geometry.nothingToSum || geometry.fullResult || !takesOutput ||
               PostOps::needsStaging(context, call.postOps, call.output);
-  outView = hasKernels() && !stagedOut
-                ? output.part(geometry.outBox)
-                : MemoryView::packed(output.type, geometry.outBox, format,
-                                     format.blockedExtent(context.plan.bufferOf(call.output).shape));
+  outView = hasKernels() && !stagedOut ? output.part(geometry.outBox)
+                                       : MemoryView::packed(output.type, geometry.outBox, format);
   if (stagedOut) {
     outOffset = scratchPlan.add(outView.bytes());
     copyOut = Copier(output, outView, geometry.outBox);

@@ -12,6 +12,7 @@
 
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -23,40 +24,24 @@ ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCal
     : context(context), call(call), channels(channels), use(use), packOnce(use != WeightUse::Changing),
       threads(threads), algorithm(call.algorithm), spatial(static_cast<int>(call.form.windows.size())) {}
 
-bool ConvolutionPart::takesBlocks(const MemoryFormat &format) const {
-  const Box &weights = geometry.weightsBox;
-  bool isDepthwise = weights[0].size() == channels.groups && weights[1].size() == 1;
-  // Kernels over gathered rows have all channels innermost.
-  return algorithm != ConvolutionAlgorithm::Gathered && hasChannelBlocks(format) && !call.form.isTransposed &&
-         !geometry.nothingToSum && (channels.groups == 1 || isDepthwise) &&
-         format.hasWholeBlocks(geometry.outBox, context.plan.bufferOf(call.output).shape) &&
-         format.hasWholeBlocks(geometry.inBox, context.plan.bufferOf(call.input).shape);
-}
-
 void ConvolutionPart::chooseLayout() {
-  // The library is fast when channels are innermost, all of them or blocks. The order of the others is free, as long as
-  // all operands agree: take the one that costs fewer copies.
+  // The library is fast when channels are innermost. The order of the others is free, as long as all operands agree:
+  // take the one that costs fewer copies.
   int64_t best = -1;
-  auto consider = [&](const MemoryFormat &candidate) {
+  for (uint32_t tensor : {call.output, call.input}) {
+    MemoryFormat candidate;
+    candidate.order.push_back(0);
+    for (int dim : context.plan.bufferOf(tensor).format.order)
+      if (dim >= 2)
+        candidate.order.push_back(dim);
+    candidate.order.push_back(1);
     int64_t cost = isDense(context.memory(call.output), geometry.outBox, candidate) ? 0 : geometry.outBox.volume();
     if (!geometry.nothingToSum)
       cost += isDense(context.memory(call.input), geometry.inBox, candidate) ? 0 : geometry.inBox.volume();
     if (best < 0 || cost < best) {
       best = cost;
-      format = candidate;
+      format = std::move(candidate);
     }
-  };
-  for (uint32_t tensor : {call.output, call.input}) {
-    const MemoryFormat &own = context.plan.bufferOf(tensor).format;
-    MemoryFormat candidate;
-    candidate.order.push_back(0);
-    for (int dim : own.order)
-      if (dim >= 2)
-        candidate.order.push_back(dim);
-    candidate.order.push_back(1);
-    consider(candidate);
-    if (takesBlocks(own))
-      consider(own);
   }
   std::tie(dims, order) = libraryOrder(format);
 }

@@ -60,9 +60,6 @@ private:
   absl::Status gather(CallBudget &budget);
   bool mayGather() const;
   void chooseLayout();
-  /// Whether the library is fast with both operands in `format`, which has blocks of channels, and boxes are whole
-  /// ones.
-  bool takesBlocks(const MemoryFormat &format) const;
   /// Whether each input element that is read gives a tile of results of its own.
   bool isTiled() const;
   /// Whether the runtime's own kernels are to do it, as they can.

@@ -17,9 +17,7 @@
 using namespace dovetail;
 using namespace dovetail::runtime;
 
-bool KernelConvolution::takes(const MemoryView &view) {
-  return view.blockDim < 0 && (view.strides[1] == 1 || view.box[1].size() == 1);
-}
+bool KernelConvolution::takes(const MemoryView &view) { return view.strides[1] == 1 || view.box[1].size() == 1; }
 
 bool KernelConvolution::takes(const std::vector<PostOpInfo> &ops) {
   return std::all_of(ops.begin(), ops.end(), [](const PostOpInfo &op) {

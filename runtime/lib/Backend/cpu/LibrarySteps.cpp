@@ -52,8 +52,7 @@ static int64_t weightBytes(const RankMemory &context, const MatMulCall &call) {
 
 std::optional<uint32_t> dovetail::runtime::hostPackedTensor(const RankMemory &context, const StepInfo &step) {
   auto packed = [&](const auto &call, uint32_t weights) -> std::optional<uint32_t> {
-    if (!step.memory || !context.isConstant(weights) || context.memory(weights).blockDim >= 0 ||
-        context.resultBox(call.loops, call.output).empty())
+    if (!step.memory || !context.isConstant(weights) || context.resultBox(call.loops, call.output).empty())
       return std::nullopt;
     std::vector<uint32_t> reads = step.reads();
     // Where the library wants nothing else, weights are copied, which the plan must have memory for.

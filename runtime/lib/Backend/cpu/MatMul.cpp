@@ -126,7 +126,7 @@ memory::desc MatMulStep::mergeRowDims(const memory::desc &desc) const {
 
 void MatMulStep::stage(Factor &factor, bool stageAll) {
   const MemoryView &memory = context.memory(factor.tensor);
-  factor.staged = stageAll || memory.blockDim >= 0;
+  factor.staged = stageAll;
   factor.view = memory.part(factor.box);
   if (factor.staged) {
     factor.view = MemoryView::packed(memory.type, factor.box, MemoryFormat::rowMajor(factor.box.rank()));
@@ -146,8 +146,7 @@ absl::Status MatMulStep::planCall(bool stageAll) {
   scratchPlan = ScratchPlan();
   const MemoryView &memory = context.memory(output);
   bool writesOver = context.plan.tensors[call.a].buffer == context.plan.tensors[output].buffer;
-  stagedOut = stageAll || writesOver || geometry.nothingToSum || memory.blockDim >= 0 ||
-              PostOps::needsStaging(context, call.postOps, output);
+  stagedOut = stageAll || writesOver || geometry.nothingToSum || PostOps::needsStaging(context, call.postOps, output);
   outView = memory.part(geometry.outBox);
   if (stagedOut) {
     outView = MemoryView::packed(memory.type, geometry.outBox, MemoryFormat::rowMajor(geometry.outBox.rank()));

@@ -99,8 +99,7 @@ KernelPass::KernelPass(const PostOpInfo &op, const MemoryView &view, const layou
   isSigmoid = op.kind == PostOpKind::Sigmoid;
   for (const EpilogueStep &step : cutSteps(op))
     epilogue.steps[epilogue.numSteps++] = step;
-  // Blocks end with zeros behind the last channel, which stay: a view without blocks has no such elements.
-  BoxPair::append(view, view.blockDim >= 0 ? MemoryView::rowMajor(view.type, box, nullptr) : view, box, pairs);
+  BoxPair::append(view, view, box, pairs);
 }
 
 void KernelPass::apply(float *data, int64_t count) const {
@@ -133,21 +132,9 @@ void KernelPass::run(std::byte *data) const {
   });
 }
 
-/// Writes the zeros that end the last block.
-static std::vector<BoxPair> tailOf(const MemoryView &view, const layout::Box &box) {
-  std::vector<BoxPair> pairs;
-  if (view.blockDim >= 0)
-    BoxPair::appendTail(view, MemoryView::rowMajor(view.type, box, nullptr), box, pairs);
-  return pairs;
-}
-
-bool NanRecovery::isNeeded(const MemoryView &view, const layout::Box &box) { return !tailOf(view, box).empty(); }
-
-NanRecovery::NanRecovery(const Describe &describe, const std::optional<dnnl::primitive_attr> &before, bool isRelu,
+NanRecovery::NanRecovery(const Describe &describe, const dnnl::primitive_attr &before, bool isRelu,
                          const MemoryView &view, const layout::Box &box, dnnl::memory::desc desc)
-    : isRelu(isRelu), type(view.type), tail(tailOf(view, box)), resultDesc(std::move(desc)) {
-  if (before)
-    description = describe(*before);
+    : description(describe(before)), isRelu(isRelu), type(view.type), resultDesc(std::move(desc)) {
   BoxPair::append(view, view, box, pairs);
 }
 
@@ -186,8 +173,8 @@ absl::StatusOr<NanRecovery::Memory> NanRecovery::allocate(size_t bytes) {
 
 absl::Status NanRecovery::recover(const LibraryCall &call, std::byte *data, std::byte *plain) {
   if (!primitive)
-    primitive = dnnl::primitive(*description);
-  dnnl::memory::desc scratchDesc = description->scratchpad_desc();
+    primitive = dnnl::primitive(description);
+  dnnl::memory::desc scratchDesc = description.scratchpad_desc();
   absl::StatusOr<Memory> scratch = allocate(scratchDesc.get_size());
   if (!scratch.ok())
     return scratch.status();
@@ -227,7 +214,7 @@ absl::Status NanRecovery::run(const LibraryCall &call, std::byte *data, Addend a
   InvalidFlag::clear();
   if (absl::Status status = call.run(); !status.ok() || !InvalidFlag::isRaised())
     return status;
-  absl::Status status = !description ? absl::OkStatus() : guardLibrary([&]() -> absl::Status {
+  return guardLibrary([&]() -> absl::Status {
     if (!plain) {
       absl::StatusOr<Memory> memory = allocate(resultDesc.get_size());
       if (!memory.ok())
@@ -239,7 +226,4 @@ absl::Status NanRecovery::run(const LibraryCall &call, std::byte *data, Addend a
     }
     return recover(call, data, plain.get());
   });
-  for (const BoxPair &pair : tail)
-    pair.copy(data, nullptr);
-  return status;
 }

@@ -14,9 +14,6 @@
 // costs two instructions to find out. Any other call is computed once more, to memory of its own, without the operation
 // that loses NaN. Each NaN found there is put into the result.
 //
-// Blocks that channels do not fill end with zeros. Infinity times such zeros is NaN, which calls leave there, and which
-// the next call would add to all of its results. As the flag is raised then, the zeros are written once more.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_RUNTIME_BACKEND_CPU_NANRECOVERY_H
@@ -27,7 +24,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 namespace dovetail::runtime {
 
@@ -60,14 +56,10 @@ public:
   /// dnnl::error.
   using Describe = std::function<dnnl::primitive_desc(const dnnl::primitive_attr &)>;
 
-  /// `before`: the attributes without the operation that may lose NaN, and what follows; nothing if there is none.
-  /// `isRelu`: the operation cuts
+  /// `before`: the attributes without the operation that may lose NaN, and what follows. `isRelu`: the operation cuts
   /// off below zero, and is the last. The call writes `box` of `view`, which the library sees as `desc`.
-  NanRecovery(const Describe &describe, const std::optional<dnnl::primitive_attr> &before, bool isRelu,
-              const MemoryView &view, const layout::Box &box, dnnl::memory::desc desc);
-
-  /// Whether a call that loses no NaN needs this.
-  static bool isNeeded(const MemoryView &view, const layout::Box &box);
+  NanRecovery(const Describe &describe, const dnnl::primitive_attr &before, bool isRelu, const MemoryView &view,
+              const layout::Box &box, dnnl::memory::desc desc);
 
   /// The tensor that the call adds before it cuts off, as it finds it in the result's memory.
   enum class Addend {
@@ -91,11 +83,10 @@ private:
   bool isFinite(std::byte *data) const;
   absl::Status recover(const LibraryCall &call, std::byte *data, std::byte *plain);
 
-  std::optional<dnnl::primitive_desc> description; ///< Of the call up to what loses NaN.
+  dnnl::primitive_desc description; ///< Of the call up to what loses NaN.
   bool isRelu;
   ElementType type;
   std::vector<BoxPair> pairs; ///< All elements, in two memories that lie as the view does.
-  std::vector<BoxPair> tail;  ///< Writes the zeros that end the last block.
   dnnl::memory::desc resultDesc;
   dnnl::primitive primitive; ///< Created when it is needed.
 };

@@ -12,8 +12,6 @@
 #include "Kernels/VectorKernels.h"
 #include "LibraryInstructions.h"
 
-#include "dovetail/Layout/Arith.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -113,36 +111,15 @@ absl::StatusOr<ProductTypes> ProductTypes::find(ElementType first, ElementType s
 memory::desc dovetail::runtime::describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
                                          const std::vector<int> &order, memory::data_type type) {
   memory::dims extents(dims.size()), strides(dims.size());
-  int64_t packed = view.block;
-  int blocked = -1;
+  int64_t packed = 1;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     int dim = dims[*it];
     extents[*it] = dim < 0 ? 1 : box[dim].size();
-    int64_t steps = extents[*it];
-    if (dim >= 0 && dim == view.blockDim) {
-      blocked = *it;
-      steps = layout::ceilDiv(steps, view.block);
-    }
     // The stride of a single element is never used, but oneDNN recognises formats by it.
-    strides[*it] = steps == 1 ? packed : view.strides[dim];
-    packed = strides[*it] * steps;
+    strides[*it] = extents[*it] == 1 ? packed : view.strides[dim];
+    packed = strides[*it] * extents[*it];
   }
-  if (blocked < 0)
-    return memory::desc(extents, type, strides);
-  // The C++ interface has named formats only.
-  dnnl_memory_desc_t desc{};
-  desc.ndims = static_cast<int>(extents.size());
-  std::copy(extents.begin(), extents.end(), desc.dims);
-  std::copy(extents.begin(), extents.end(), desc.padded_dims);
-  desc.padded_dims[blocked] = layout::ceilDiv(extents[blocked], view.block) * view.block;
-  desc.data_type = memory::convert_to_c(type);
-  desc.format_kind = dnnl_blocked;
-  dnnl_blocking_desc_t &blocking = desc.format_desc.blocking;
-  std::copy(strides.begin(), strides.end(), blocking.strides);
-  blocking.inner_nblks = 1;
-  blocking.inner_blks[0] = view.block;
-  blocking.inner_idxs[0] = blocked;
-  return memory::desc(desc);
+  return memory::desc(extents, type, strides);
 }
 
 std::pair<std::vector<int>, std::vector<int>> dovetail::runtime::libraryOrder(const MemoryFormat &format) {
@@ -156,11 +133,7 @@ std::pair<std::vector<int>, std::vector<int>> dovetail::runtime::libraryOrder(co
 }
 
 bool dovetail::runtime::isDense(const MemoryView &view, const layout::Box &box, const MemoryFormat &format) {
-  return view.isLike(MemoryView::packed(view.type, box, format, view.blockedExtent), box);
-}
-
-bool dovetail::runtime::hasChannelBlocks(const MemoryFormat &format) {
-  return format.blockDim == 1 && format.order[0] == 0 && format.order[1] == 1;
+  return view.isLike(MemoryView::packed(view.type, box, format), box);
 }
 
 bool dovetail::runtime::isReference(const char *implementation) {
@@ -225,11 +198,9 @@ absl::Status LibraryCall::run() const {
 
 Copier::Copier(const MemoryView &target, const MemoryView &source, const layout::Box &box) {
   BoxPair::append(target, source, box, pairs);
-  BoxPair::appendTail(target, source, box, pairs);
   std::optional<memory::data_type> type = carrierType(target.type);
   constexpr int64_t longRun = 64;
-  if (pairs.size() != 1 || pairs[0].contiguousBytes() >= longRun || !type || target.blockDim >= 0 ||
-      source.blockDim >= 0 || box.rank() > DNNL_MAX_NDIMS)
+  if (pairs.size() != 1 || pairs[0].contiguousBytes() >= longRun || !type || box.rank() > DNNL_MAX_NDIMS)
     return;
   std::vector<int> dims;
   for (int dim = 0; dim < box.rank(); ++dim) {

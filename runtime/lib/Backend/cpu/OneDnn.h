@@ -54,8 +54,8 @@ struct ProductTypes {
   static absl::StatusOr<ProductTypes> find(ElementType first, ElementType second, ElementType result);
 };
 
-/// Describes `box` of `view`, which has whole blocks of it. `dims` gives the logical dimension for each of oneDNN's (-1
-/// for one of extent 1), `order` oneDNN's dimensions from the outermost to the innermost in memory.
+/// Describes `box` of `view`. `dims` gives the logical dimension for each of oneDNN's (-1 for one of extent 1), `order`
+/// oneDNN's dimensions from the outermost to the innermost in memory.
 dnnl::memory::desc describe(const MemoryView &view, const layout::Box &box, const std::vector<int> &dims,
                             const std::vector<int> &order, dnnl::memory::data_type type);
 
@@ -65,10 +65,6 @@ std::pair<std::vector<int>, std::vector<int>> libraryOrder(const MemoryFormat &f
 
 /// Whether `box` lies in the memory of `view` as if packed in `format`; dimensions of extent 1 do not matter.
 bool isDense(const MemoryView &view, const layout::Box &box, const MemoryFormat &format);
-
-/// Whether tensors of `format` are [N, C, spatial...] with the channels in blocks and those before all else but N,
-/// which the library is fast with.
-bool hasChannelBlocks(const MemoryFormat &format);
 
 /// Whether a primitive is oneDNN's slow reference implementation.
 bool isReference(const char *implementation);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -77,38 +78,29 @@ dnnl::algorithm algorithmOf(PoolKind kind) {
 } // namespace
 
 void PoolStep::chooseLayout() {
-  // Channels innermost, or blocks of them, or the spatial dimensions: the library is fast with all of them. Take what
-  // needs fewer copies.
+  // Channels innermost, or the spatial dimensions: the library is fast with both. Take what needs fewer copies.
   int64_t best = -1;
-  auto consider = [&](const MemoryFormat &candidate) {
-    int64_t cost = 0;
-    if (!isDense(context.memory(call.output), outBox, candidate))
-      cost += outBox.volume();
-    if (!isDense(context.memory(call.input), inBox, candidate))
-      cost += inBox.volume();
-    if (best < 0 || cost < best) {
-      best = cost;
-      format = candidate;
-    }
-  };
-  for (uint32_t tensor : {call.output, call.input}) {
-    const MemoryFormat &own = context.plan.bufferOf(tensor).format;
+  for (uint32_t tensor : {call.output, call.input})
     for (bool channelsLast : {true, false}) {
       MemoryFormat candidate;
       candidate.order.push_back(0);
       if (!channelsLast)
         candidate.order.push_back(1);
-      for (int dim : own.order)
+      for (int dim : context.plan.bufferOf(tensor).format.order)
         if (dim >= 2)
           candidate.order.push_back(dim);
       if (channelsLast)
         candidate.order.push_back(1);
-      consider(candidate);
+      int64_t cost = 0;
+      if (!isDense(context.memory(call.output), outBox, candidate))
+        cost += outBox.volume();
+      if (!isDense(context.memory(call.input), inBox, candidate))
+        cost += inBox.volume();
+      if (best < 0 || cost < best) {
+        best = cost;
+        format = std::move(candidate);
+      }
     }
-    // Both operands have the same channels.
-    if (hasChannelBlocks(own) && own.hasWholeBlocks(outBox, context.plan.bufferOf(call.output).shape))
-      consider(own);
-  }
   std::tie(dims, order) = libraryOrder(format);
 }
 
@@ -134,8 +126,8 @@ absl::Status PoolStep::plan() {
     return status;
   chooseLayout();
   const MemoryView &source = context.memory(call.input), &target = context.memory(call.output);
-  inView = MemoryView::packed(source.type, inBox, format, format.blockedExtent(input));
-  outView = MemoryView::packed(target.type, outBox, format, format.blockedExtent(input));
+  inView = MemoryView::packed(source.type, inBox, format);
+  outView = MemoryView::packed(target.type, outBox, format);
   stagedIn = !isDense(source, inBox, format);
   stagedOut = !isDense(target, outBox, format);
   if (stagedIn) {

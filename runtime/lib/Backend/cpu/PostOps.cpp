@@ -68,8 +68,7 @@ PostOps::PostOps(const RankMemory &context, const std::vector<PostOpInfo> &ops, 
                  int channel, memory::data_type type)
     : context(context), ops(ops), output(output), direct(direct), box(box), dims(std::move(dims)),
       order(std::move(order)), channel(channel), type(type),
-      resultDesc(describe(view, box, this->dims, this->order, type)), operands(ops.size()), view(view),
-      format{{}, view.blockDim, view.block} {
+      resultDesc(describe(view, box, this->dims, this->order, type)), operands(ops.size()), view(view) {
   for (int index : this->order)
     format.order.push_back(this->dims[index]);
 }
@@ -102,8 +101,7 @@ absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
   bool vector = true;
   for (int dim = 0; dim < box.rank(); ++dim)
     vector &= dim == channel || operand.box[dim].size() == 1;
-  bool usable = operand.inPlace || (vector && operand.view.blockDim < 0) ||
-                (operand.full && isDense(operand.view, operand.box, format));
+  bool usable = operand.inPlace || vector || (operand.full && isDense(operand.view, operand.box, format));
   if (!usable)
     stage(operand, scratch);
   operand.desc = describe(operand.view, operand.box, dims, order, type);
@@ -112,7 +110,7 @@ absl::Status PostOps::prepareOperand(size_t index, ScratchPlan &scratch) {
 }
 
 void PostOps::stage(Operand &operand, ScratchPlan &scratch) const {
-  operand.view = MemoryView::packed(operand.view.type, box, format, view.blockedExtent);
+  operand.view = MemoryView::packed(operand.view.type, box, format);
   operand.box = box;
   operand.stagedOffset = scratch.add(operand.view.bytes());
   operand.staging.emplace(operand.view, operand.source, box);
@@ -221,11 +219,10 @@ absl::Status PostOps::prepare(bool biasFirst, ScratchPlan &scratch,
 
 void PostOps::keepNans(const NanRecovery::Describe &describe, const MemoryView &view, const layout::Box &box,
                        const memory::desc &desc) {
-  if (type == memory::data_type::s32 || (!cut && !NanRecovery::isNeeded(view, box)))
+  if (type == memory::data_type::s32 || !cut)
     return;
-  bool isRelu = cut && cut->isRelu && cut->op + 1 == fusedCount;
-  recovery =
-      std::make_unique<NanRecovery>(describe, cut ? std::optional(cut->before) : std::nullopt, isRelu, view, box, desc);
+  bool isRelu = cut->isRelu && cut->op + 1 == fusedCount;
+  recovery = std::make_unique<NanRecovery>(describe, cut->before, isRelu, view, box, desc);
 }
 
 absl::Status PostOps::prepareSeparate(ScratchPlan &scratch) { return prepareRest(0, scratch); }
@@ -265,11 +262,9 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
         ++i;
         continue;
       }
-      // An addition or product takes the activation after it along, if that stays fast. Not in blocks of channels:
-      // there oneDNN 2.6 computes nothing where channels do not fill a block of 16, and writes elsewhere with blocks
-      // of 8.
-      bool pair = !format.isBlocked() && ops[i].readsTensor() && i + 1 < ops.size() && !ops[i + 1].readsTensor() &&
-                  cutSteps(ops[i + 1]).empty();
+      // An addition or product takes the activation after it along, if that stays fast.
+      bool pair =
+          ops[i].readsTensor() && i + 1 < ops.size() && !ops[i + 1].readsTensor() && cutSteps(ops[i + 1]).empty();
       bool done = false;
       if (pair) {
         separate.count = 2;
@@ -282,8 +277,7 @@ absl::Status PostOps::prepareRest(size_t first, ScratchPlan &scratch) {
       if (!done) {
         separate.count = 1;
         bool isFast = createSeparate(separate);
-        // oneDNN's reference implementation makes zeros of NaN: that of blocks which channels do not fill, and of
-        // elements that do not follow each other.
+        // oneDNN's reference implementation makes zeros of NaN: that of elements which do not follow each other.
         if (!isFast && mayLoseNan(ops[i]) && type != memory::data_type::s32) {
           separate = Separate{i, 1, {}, 0, 0, {}, {}, {}};
           separate.pass.emplace(ops[i], view, box);
@@ -351,7 +345,7 @@ absl::Status PostOps::run(const LibraryCall &call, std::byte *target) const {
   if (!recovery)
     return call.run();
   auto addend = NanRecovery::Addend::None;
-  if (sum && cut && *sum < cut->op)
+  if (sum && *sum < cut->op)
     addend = preload ? NanRecovery::Addend::Kept : NanRecovery::Addend::InPlace;
   return recovery->run(call, target, addend, [this](std::byte *memory) {
     Copier copier(view, operands[*sum]->source, box);

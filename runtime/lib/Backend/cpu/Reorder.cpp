@@ -55,15 +55,14 @@ private:
   ThreadPool &pool;
 };
 
-/// Parts of `box` for so many threads, along the outermost dimension of the target that has enough elements. No block
-/// of channels is cut, and no part is so small that waking a thread takes longer.
-std::vector<layout::Box> divide(const layout::Box &box, const MemoryView &target, const MemoryFormat &format,
-                                int threads) {
+/// Parts of `box` for so many threads, along the outermost dimension of the target that has enough elements. No part
+/// is so small that waking a thread takes longer.
+std::vector<layout::Box> divide(const layout::Box &box, ElementType type, const MemoryFormat &format, int threads) {
   constexpr int64_t leastBytes = 16 << 10;
-  int64_t count = std::min<int64_t>(threads, box.volume() * elementSize(target.type) / leastBytes);
+  int64_t count = std::min<int64_t>(threads, box.volume() * elementSize(type) / leastBytes);
   std::vector<layout::Box> parts;
   for (int dim : format.order) {
-    if (count < 2 || dim == target.blockDim || box[dim].size() < count)
+    if (count < 2 || box[dim].size() < count)
       continue;
     std::vector<int64_t> cuts = layout::balancedCuts(box[dim].size(), count);
     for (int64_t part = 0; part < count; ++part) {
@@ -84,6 +83,6 @@ StepExecutorOr dovetail::runtime::createReorder(const RankMemory &context, const
   if (absl::Status status = context.checkHeld(call.source, box); !status.ok())
     return status;
   const MemoryFormat &format = context.plan.bufferOf(call.target).format;
-  std::vector<layout::Box> parts = divide(box, context.memory(call.target), format, pool.size());
+  std::vector<layout::Box> parts = divide(box, context.memory(call.target).type, format, pool.size());
   return std::make_unique<ReorderStep>(context, call, parts, pool);
 }

@@ -56,8 +56,6 @@ absl::Status ConvolutionPart::prepare() {
   task.geometry = *std::move(planned);
   const ConvolutionGeometry &geometry = task.geometry;
   const MemoryView &output = memory.memory(call.output);
-  if (output.blockDim >= 0)
-    return absl::UnimplementedError(absl::StrCat(memory.name(call.output), " has a blocked format"));
   if (geometry.nothingToSum) {
     zeros = std::make_unique<PostOpWork>(handles.context, memory, call.postOps, 0, geometry.outBox);
     return zeros->prepare(output.type);

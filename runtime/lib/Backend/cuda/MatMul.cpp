@@ -150,8 +150,6 @@ absl::StatusOr<bool> MatMulStep::plan(StagingMode mode) {
 
 absl::Status MatMulStep::prepare() {
   const MemoryView &output = memory.memory(call.output);
-  if (output.blockDim >= 0)
-    return absl::UnimplementedError(absl::StrCat(memory.name(call.output), " has a blocked format"));
   absl::StatusOr<ProductGeometry> planned = ProductGeometry::plan(memory, call, memory.loopBox(call.loops));
   if (!planned.ok())
     return planned.status();

@@ -164,7 +164,7 @@ absl::StatusOr<std::unique_ptr<PointwisePart>> PointwisePart::create(LibraryHand
   absl::StatusOr<ConvolutionGeometry> geometry = ConvolutionGeometry::plan(memory, call, channels);
   if (!geometry.ok())
     return geometry.status();
-  if (!PointwiseStaging::takes(memory, call, *geometry, channels) || !handles.cublasLt().ok())
+  if (!PointwiseStaging::takes(call, *geometry, channels) || !handles.cublasLt().ok())
     return nullptr;
   std::unique_ptr<PointwisePart> part(
       new PointwisePart(handles, memory, call, *std::move(geometry), options, workspace));

@@ -74,8 +74,6 @@ absl::StatusOr<PostOpOperand> dovetail::runtime::cuda::operandOf(const RankMemor
   absl::StatusOr<PostOpRead> read = postOpRead(memory, op, box);
   if (!read.ok())
     return read.status();
-  if (read->view.blockDim >= 0)
-    return absl::UnimplementedError(absl::StrCat(memory.name(op.tensor), " has a blocked format"));
   PostOpOperand operand;
   operand.strides = read->view.strides;
   for (int dim = 0; dim < box.rank(); ++dim)

@@ -30,7 +30,7 @@ struct PostOpOperand {
   int64_t alignment = 1;              ///< Of the address, in bytes.
 };
 
-/// Errors: DATA_LOSS when the rank does not hold what is needed, UNIMPLEMENTED for blocked formats.
+/// Errors: DATA_LOSS when the rank does not hold what is needed.
 absl::StatusOr<PostOpOperand> operandOf(const RankMemory &memory, const PostOpInfo &op, const layout::Box &box);
 
 /// Applies `ops` from the one at `first` on to each element of `box` of a source, and writes the results to `target`.

@@ -170,7 +170,7 @@ absl::Status DeviceBackend::prepare(const Program &program) {
 absl::Status DeviceBackend::fill(const MemoryView &target, const MemoryView &host, const layout::Box &box) {
   // Packed first, unless it lies in memory as it should.
   MemoryView part = host.part(box), packed = packedLike(target, box);
-  if (part.strides == packed.strides && part.blockDim == packed.blockDim)
+  if (part.strides == packed.strides)
     return device->copyToDevice(target.data, part.data, packed.bytes());
   std::vector<std::byte> copy(packed.bytes());
   packed.data = copy.data();

@@ -118,9 +118,7 @@ MemoryView dovetail::runtime::packedLike(const MemoryView &memory, const layout:
   std::iota(format.order.begin(), format.order.end(), 0);
   std::sort(format.order.begin(), format.order.end(),
             [&](int a, int b) { return std::pair(-memory.strides[a], a) < std::pair(-memory.strides[b], b); });
-  format.blockDim = memory.blockDim;
-  format.block = memory.block;
-  return MemoryView::packed(memory.type, box, format, memory.blockedExtent);
+  return MemoryView::packed(memory.type, box, format);
 }
 
 absl::StatusOr<std::unique_ptr<PortTransfer>>

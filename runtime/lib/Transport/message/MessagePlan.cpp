@@ -14,13 +14,8 @@ using namespace dovetail;
 using namespace dovetail::runtime;
 using layout::Box;
 
-/// A message with `box` of what is in `memory`, in a format of the same blocks; without data.
-static MemoryView messageView(const MemoryView &memory, const Box &box, const MemoryFormat &format) {
-  return MemoryView::packed(memory.type, box, format, memory.blockedExtent);
-}
-
 bool dovetail::runtime::isMessage(const MemoryView &memory, const Box &box, const MemoryFormat &format) {
-  return memory.isLike(messageView(memory, box, format), box);
+  return memory.isLike(MemoryView::packed(memory.type, box, format), box);
 }
 
 /// What messages in memory for them are aligned to, and boxes in messages, which all ranks place alike.
@@ -62,7 +57,7 @@ void StagedMessages::place(std::vector<Part> &parts, bool areSent) {
     for (size_t i = first; i < end; ++i) {
       Part &part = parts[i];
       const MemoryView &memory = areSent ? part.move->source : part.move->target;
-      part.view = messageView(memory, part.box, part.move->format);
+      part.view = MemoryView::packed(memory.type, part.box, part.move->format);
       bool mayStay = end == first + 1 && (areSent || part.move->reduction == layout::ReductionKind::None);
       if (mayStay && isMessage(memory, part.box, part.move->format))
         continue;
@@ -107,7 +102,7 @@ PackedBlocks::PackedBlocks(const ChannelDescription &channel)
       const Box &box = move.parts[member];
       if (box.empty())
         continue;
-      MemoryView view = messageView(move.source, box, move.format);
+      MemoryView view = MemoryView::packed(move.source.type, box, move.format);
       parts.push_back({&move, member, box, view, end});
       end += (view.bytes() + boxAlignment - 1) / boxAlignment * boxAlignment;
     }
@@ -141,7 +136,7 @@ Collective dovetail::runtime::describeCollective(const ChannelDescription &chann
   return {channel.kind,
           move.reduction,
           move.source.type,
-          move.format.volume(group.parts[own]),
+          group.parts[own].volume(),
           move.source.address(group.parts[gathers ? own : 0]),
           move.target.address(group.parts[gathers ? 0 : own])};
 }

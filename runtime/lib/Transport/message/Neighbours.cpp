@@ -28,7 +28,7 @@ struct Head {
   alignas(64) uint64_t magic;
   uint64_t rank, channels;
 };
-constexpr uint64_t segmentMagic = 0x31676573766f64; // "dovseg1"
+constexpr uint64_t segmentMagic = 0x32676573766f64; // "dovseg2"
 
 int64_t placeOfNotes(size_t channels) { return static_cast<int64_t>(sizeof(Head) + channels * sizeof(ChannelCounts)); }
 
@@ -48,7 +48,7 @@ bool isSentTo(const ChannelMove &move, const std::map<int, std::string> &sharers
 
 /// Numbers that say how the elements of a source lie, after its place.
 void describe(const MemoryView &view, std::vector<int64_t> &words) {
-  words.insert(words.end(), {view.blockDim, view.block, view.blockedExtent, view.box.rank()});
+  words.push_back(view.box.rank());
   for (const layout::Interval &range : view.box)
     words.insert(words.end(), {range.lo, range.hi});
   words.insert(words.end(), view.strides.begin(), view.strides.end());
@@ -165,11 +165,8 @@ MemoryView Neighbours::sourceOf(int rank, size_t channel, size_t move, ElementTy
   // Nobody writes there.
   view.data = words[0] < 0 ? nullptr : const_cast<std::byte *>(segment) + words[0];
   view.type = type;
-  view.blockDim = static_cast<int>(words[1]);
-  view.block = words[2];
-  view.blockedExtent = words[3];
-  int64_t dims = words[4];
-  words += 5;
+  int64_t dims = words[1];
+  words += 2;
   std::vector<layout::Interval> box;
   for (int64_t dim = 0; dim < dims; ++dim)
     box.push_back({words[2 * dim], words[2 * dim + 1]});

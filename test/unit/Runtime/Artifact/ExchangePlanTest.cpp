@@ -92,10 +92,6 @@ TEST(Artifact, ExchangesThatDoNotFitAreRefused) {
   expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).moves[0]->order = {0, 0}; });
   expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).moves[0]->order = {0}; });
   expect("an order that is not a permutation", [](PlanBuilder &b) { exchangeOf(b, 1).moves[0]->order = {0, 1, 2}; });
-  expect("is between memories of different blocks", [](PlanBuilder &b) {
-    b.setBlocks(exchangeOf(b, 4).moves[0]->target, 1, 4);
-    exchangeOf(b, 4).kind = ExchangeKind::Messages;
-  });
   expect("moves nothing", [](PlanBuilder &b) { exchangeOf(b, 1).moves.clear(); });
   // Another reduction, with the last one's.
   auto add = [](PlanBuilder &b, int step, int other) {

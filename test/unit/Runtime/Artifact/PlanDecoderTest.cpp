@@ -133,3 +133,18 @@ TEST(Artifact, ProgramsWithBoundedLoopsAreRefused) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("newer compiler"));
   }
 }
+
+// Compilers of earlier commits wrote them with `--channel-blocks`.
+TEST(Artifact, ValuesInBlocksOfChannelsAreRefused) {
+  for (bool executable : {true, false}) {
+    PlanBuilder builder = makeProgram();
+    builder.plan.buffers[3]->format->block_dim = 1;
+    builder.plan.buffers[3]->format->block = 16;
+    absl::Status status = Program::load(builder.artifact(), {executable}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(runtime::exitCodeOf(status), 7);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("buffer 3 is in blocks of channels (--channel-blocks), which Dovetail"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("compile the model again with this version"));
+  }
+}

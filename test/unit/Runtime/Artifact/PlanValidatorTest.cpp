@@ -103,23 +103,6 @@ TEST(Artifact, PlansThatMakeNoSenseAreRefused) {
   expect("size 0", [](PlanBuilder &b) { b.plan.mesh[0]->size = 0; });
   expect("ranks", [](PlanBuilder &b) { b.plan.mesh[0]->size = int64_t(1) << 40; });
   expect("permutation", [](PlanBuilder &b) { b.plan.buffers[0]->format->order[0] = 1; });
-  auto blocked = [](int dim, int block) {
-    return [dim, block](PlanBuilder &b) {
-      b.plan.buffers[0]->format->block_dim = static_cast<int8_t>(dim);
-      b.plan.buffers[0]->format->block = block;
-    };
-  };
-  expect("buffer 0 has a format that has blocks of an impossible size", blocked(1, 1));
-  expect("buffer 0 has a format that has blocks of an impossible size", blocked(1, 1025));
-  expect("buffer 0 has a format that has blocks of a dimension that does not exist", blocked(4, 16));
-  expect("buffer 0 has a format that has blocks of a dimension that does not exist", blocked(-2, 16));
-  expect("input 'image' lies in blocks", blocked(1, 16));
-  expect("blocks of an impossible size", [&](PlanBuilder &b) {
-    b.plan.buffers[0]->shape = {1, 1, 1, int64_t(1) << 39};
-    b.plan.buffers[0]->shape[0] = int64_t(1) << 17;
-    b.plan.buffers[0]->dims[2] = std::make_unique<artifact::DimT>();
-    blocked(1, 1024)(b);
-  });
   expect("outside of its buffer", [](PlanBuilder &b) { b.plan.buffers[0]->dims[2]->pieces[0] = {0, 2}; });
   expect("bytes of data", [](PlanBuilder &b) { b.plan.buffers[1]->data_size += 4; });
   expect("outside of the weights", [](PlanBuilder &b) { b.plan.buffers[1]->data_offset = 1u << 30; });

@@ -76,13 +76,6 @@ bool checkPool(uint64_t seed) {
                     randomOrder(random, rank));
   uint32_t out = builder.value(test.outputShape(), sharding(rank, {{dim, cut}}), randomOrder(random, rank));
   builder.input("in", in);
-  // Sometimes in blocks, mostly of channels.
-  auto blockDim = [&] { return draw(random, 0, 3) ? 1 : static_cast<int>(draw(random, 0, rank - 1)); };
-  auto block = [&] { return draw(random, 0, 2) ? 16 : static_cast<int>(draw(random, 2, 8)); };
-  if (draw(random, 0, 2) == 0)
-    in = builder.reorderToBlocks(in, randomOrder(random, rank), blockDim(), block());
-  if (draw(random, 0, 2) == 0)
-    builder.setBlocks(out, blockDim(), block());
   builder.output("out", out);
   PoolStep call;
   call.kind = kind;

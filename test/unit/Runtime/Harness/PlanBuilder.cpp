@@ -90,22 +90,6 @@ uint32_t PlanBuilder::constant(Shape shape, const layout::Sharding &sharding, co
   return index;
 }
 
-void PlanBuilder::setBlocks(uint32_t tensor, int dim, int block) {
-  artifact::FormatT &format = *plan.buffers[plan.tensors[tensor]->buffer]->format;
-  format.block_dim = static_cast<int8_t>(dim);
-  format.block = block;
-}
-
-uint32_t PlanBuilder::reorderToBlocks(uint32_t source, Order order, int dim, int block) {
-  uint32_t target = value(shapeOf(source), shardingOf(source), std::move(order));
-  setBlocks(target, dim, block);
-  artifact::ReorderT call;
-  call.source = source;
-  call.target = target;
-  library(std::move(call));
-  return target;
-}
-
 uint32_t PlanBuilder::tensor(uint32_t buffer, const layout::Sharding &sharding, std::string name) {
   auto tensor = std::make_unique<artifact::TensorT>();
   tensor->name = std::move(name);
@@ -221,7 +205,7 @@ void PlanBuilder::exchange(uint32_t source, uint32_t target, bool inPrologue) {
   // Plans that are meant to be refused may say anything.
   if (in.shape == out.shape && layout::verifyExchange(mesh, in.shape, from, to)) {
     auto formatOf = [](const artifact::FormatT &format) {
-      return layout::MemoryFormat{{format.order.begin(), format.order.end()}, format.block_dim, format.block};
+      return layout::MemoryFormat{{format.order.begin(), format.order.end()}};
     };
     layout::MemoryFormat inFormat = formatOf(*in.format), outFormat = formatOf(*out.format);
     layout::ExchangePlace place{mesh, in.shape, from, to, {inHeld, inFormat}, {outHeld, outFormat}};

@@ -88,11 +88,6 @@ public:
   uint32_t constantValue(Shape shape, const layout::Sharding &sharding, const std::vector<float> &values,
                          Order order = {});
 
-  /// Puts dimension `dim` of the buffer of `tensor` into blocks.
-  void setBlocks(uint32_t tensor, int dim, int block);
-  /// Adds a copy of `source` to a new value like it, which is in blocks.
-  uint32_t reorderToBlocks(uint32_t source, Order order, int dim, int block);
-
   void input(std::string name, uint32_t tensor);
   void output(std::string name, uint32_t tensor);
   /// Loops are given by extent and split.

@@ -84,17 +84,17 @@ TEST(CallMemory, SessionsAllocateWhatThePlanSaysForThreads) {
   }
 }
 
-TEST(CallMemory, BlocksOfChannelsAreUsedInPlace) {
+TEST(CallMemory, ChannelsThatAreLastAreUsedInPlace) {
   Shape image = {1, 20, 8, 9}, weights = {40, 20, 3, 3}, result = {1, 40, 6, 7}, pooled = {1, 40, 3, 7};
   std::mt19937_64 random(3);
   std::vector<float> input = randomFloats(random, volume(image)), kernel = randomFloats(random, volume(weights));
-  auto program = [&](bool inBlocks) {
+  auto program = [&](const Order &order) {
     PlanBuilder builder({1});
-    uint32_t in = builder.value(image, sharding(4)), convolved = builder.value(result, sharding(4)),
-             out = builder.value(pooled, sharding(4));
+    uint32_t in = builder.value(image, sharding(4), order), convolved = builder.value(result, sharding(4), order),
+             out = builder.value(pooled, sharding(4), order);
     builder.input("in", in);
     ConvolutionStep convolution;
-    convolution.input = inBlocks ? builder.reorderToBlocks(in, {}, 1, 16) : in;
+    convolution.input = in;
     convolution.weights = builder.constantValue(weights, sharding(4), kernel);
     convolution.output = convolved;
     convolution.strides = convolution.dilations = {1, 1};
@@ -105,20 +105,17 @@ TEST(CallMemory, BlocksOfChannelsAreUsedInPlace) {
     pool.kernel = pool.strides = {2, 1};
     pool.dilations = {1, 1};
     pool.pads = {0, 0};
-    if (inBlocks) {
-      builder.setBlocks(convolved, 1, 16);
-      builder.setBlocks(out, 1, 16);
-    }
     builder.library(std::move(convolution));
     builder.library(std::move(pool));
     builder.output("out", out);
     return builder.program();
   };
-  auto runner = runtime::ProgramRunner::create(program(true));
+  const Order channelsLast = {0, 2, 3, 1};
+  auto runner = runtime::ProgramRunner::create(program(channelsLast));
   ASSERT_TRUE(runner.ok()) << runner.status();
   // Nothing but the bounds of the library itself: no copies.
   EXPECT_EQ((*runner)->statistics(0).scratchBytes, 2 << 20);
-  auto expected = runFloats(program(false), {input}), actual = runFloats(program(true), {input});
+  auto expected = runFloats(program({}), {input}), actual = runFloats(program(channelsLast), {input});
   ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
   ASSERT_EQ((*expected)[0].size(), (*actual)[0].size());
   for (size_t i = 0; i < (*actual)[0].size(); ++i)

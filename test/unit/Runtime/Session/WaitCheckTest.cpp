@@ -304,30 +304,6 @@ TEST(WaitCheck, WhatIsNotSentIsWrittenDuringTheExchange) {
   expectTooEarly(*write(&Halo::wide, windows(0, {{0, 1}, {1, 2}}), {}, {}), "writes to its memory");
 }
 
-TEST(WaitCheck, BlocksAreWrittenAsAWhole) {
-  // Along the dimension in blocks, what is not sent may lie in one block with what is.
-  for (int dim : {0, 1}) {
-    PlanBuilder builder({2});
-    builder.placesWaits = false;
-    layout::DimSharding halves = split(0, {0, 2, 6}), held = windows(0, {{0, 3}, {1, 6}});
-    uint32_t memory = builder.buffer({6, 8}, sharding(2, {{0, held}}));
-    uint32_t own = builder.tensor(memory, sharding(2, {{0, halves}})),
-             wide = builder.tensor(memory, sharding(2, {{0, held}})),
-             more = builder.value({6, 8}, sharding(2, {{0, halves}}));
-    builder.setBlocks(own, dim, 4);
-    builder.kernel("increment", {}, {own}, {{6, halves}, {8, {}}});
-    builder.exchange(own, wide);
-    builder.kernel("increment", {}, {builder.tensor(memory, sharding(2, {{0, windows(0, {{0, 1}, {3, 6}})}}))}, {});
-    builder.wait({1}, {1});
-    builder.kernel("increment", {wide}, {more}, {});
-    builder.output("more", more);
-    if (dim == 0)
-      expectRefused(builder, "kernel 'increment' does not wait for exchange 'exchange1' in step 1, and writes");
-    else
-      EXPECT_TRUE(start(builder).ok()) << start(builder);
-  }
-}
-
 TEST(WaitCheck, ACollectiveLeavesNothingAlone) {
   PlanBuilder builder({2});
   builder.placesWaits = false;

@@ -63,28 +63,19 @@ TEST(Exchange, AnyShardingToAnyOther) {
     for (int64_t i = draw(random, 1, 3); i > 0; --i)
       shape.push_back(draw(random, 1, 11));
     PlanBuilder builder(mesh);
-    bool inBlocks = draw(random, 0, 2) == 0;
-    int blockDim = draw(random, 0, shape.size() - 1), block = draw(random, 2, 5);
     uint32_t input = builder.value(shape, randomSharding(random, shape, mesh), randomOrder(random, shape.size()));
     builder.input("in", input);
     // A chain of exchanges; the output is collected from the boxes of the last.
     uint32_t last = input;
-    if (inBlocks)
-      last = builder.reorderToBlocks(input, randomOrder(random, shape.size()), blockDim, block);
     for (int i = 0; i < 3; ++i) {
       layout::Sharding cut = randomSharding(random, shape, mesh);
       uint32_t next = builder.value(shape, cut, randomOrder(random, shape.size()));
-      if (inBlocks)
-        builder.setBlocks(next, blockDim, block);
       builder.exchange(last, next);
       last = next;
     }
     builder.output("out", last);
     std::vector<float> in = randomFloats(random, volume(shape));
     for (std::string target : {"cpu", deviceTarget()}) {
-      // Devices put values into blocks by kernels.
-      if (inBlocks && target != "cpu")
-        continue;
       SCOPED_TRACE(target);
       builder.plan.target = target;
       auto program = builder.program();

@@ -36,7 +36,7 @@ runtime::ChannelDescription channelOf(const runtime::Plan &plan, const runtime::
   channel.moves[0].source = view(move.source, 0x10000);
   channel.moves[0].target = view(move.target, 0x20000);
   channel.moves[0].reduction = scheduler.transfers(rank).reduction;
-  channel.moves[0].format = plan.messageFormat(move);
+  channel.moves[0].format = {move.order};
   channel.kind = call.kind;
   channel.group = scheduler.group(call.kind, rank);
   return channel;
@@ -108,16 +108,6 @@ TEST(MessagePlan, WhatIsContiguousIsAMessage) {
   EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {2, 5}}, {{1, 0}}));
   EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {2, 5}}, {{0, 1}}));
   EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 3}, {2, 5}}, {{1, 0}}));
-  // In blocks of four, of which the last one is cut by the end of the tensor.
-  runtime::MemoryFormat blocks{{1, 0}, 1, 4};
-  memory = MemoryView::packed(runtime::ElementType::F32, Box{{0, 4}, {0, 10}}, blocks, 10);
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {0, 10}}, {{1, 0}}));
-  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {0, 10}}, blocks));
-  EXPECT_TRUE(runtime::isMessage(memory, Box{{0, 4}, {4, 10}}, blocks));
-  EXPECT_TRUE(runtime::isMessage(memory, Box{{1, 3}, {4, 8}}, blocks));
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{1, 3}, {4, 10}}, blocks));
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {0, 6}}, blocks));
-  EXPECT_FALSE(runtime::isMessage(memory, Box{{0, 4}, {2, 8}}, blocks));
 }
 
 /// Memory for the messages of each rank, as the plan says.

@@ -30,40 +30,26 @@ def Plan_MathModeAttr : Plan_EnumAttr<Plan_MathMode, "math_mode">;
 def Plan_FormatAttr : Plan_Attr<"Format", "format"> {
   let summary = "How a tensor lies in memory";
   let description = [{
-    The order of the dimensions in memory, outermost first. One of them may be cut into blocks of some elements: its
-    place in the order is then that of the blocks, and the elements of a block are innermost of all. Blocks are counted
-    from the tensor's beginning, memory consists of whole ones, and what follows the tensor's last coordinate in its
-    block is zero: whoever writes that coordinate writes the zeros, too. `layout::MemoryFormat`, its twin, has the
-    strides that follow from it.
+    The order of the dimensions in memory, outermost first. `layout::MemoryFormat`, its twin, has the strides that
+    follow from it.
 
     Strides are not padded: no library that is called asks for it, and generated code reads vectors where extents are
     multiples of them.
 
     ```mlir
     #plan.format<[0, 2, 3, 1]>
-    #plan.format<[0, 1, 2, 3], block 1 by 16>
     ```
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$order, DefaultValuedParameter<"int64_t", "-1">:$blockDim,
-                        DefaultValuedParameter<"int64_t", "1">:$block);
+  let parameters = (ins ArrayRefParameter<"int64_t">:$order);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order), [{
-    return $_get($_ctxt, order, -1, 1);
-  }]>];
   let extraClassDeclaration = [{
     unsigned getRank() const { return getOrder().size(); }
-    bool isBlocked() const { return getBlockDim() >= 0; }
     /// Dimensions in order.
     static FormatAttr getRowMajor(::mlir::MLIRContext *context, unsigned rank);
     /// [N, C, spatial...] with the channels innermost.
     static FormatAttr getChannelsLast(::mlir::MLIRContext *context, unsigned rank);
-    /// [N, C, spatial...] with the channels in blocks of `block`.
-    static FormatAttr getChannelBlocks(::mlir::MLIRContext *context, unsigned rank, int64_t block);
     ::dovetail::layout::MemoryFormat toLayout() const;
-    bool hasBlocksOf(FormatAttr other) const {
-      return getBlockDim() == other.getBlockDim() && getBlock() == other.getBlock();
-    }
   }];
 }
 
@@ -75,7 +61,6 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
 
     ```mlir
     #plan.layout<[0, 2, 3, 1], [1, 8, ?, 64]>
-    #plan.layout<[0, 1, 2, 3], block 1 by 16, [1, 40, ?, 64]>
     ```
   }];
   let parameters = (ins "FormatAttr":$format, ArrayRefParameter<"int64_t">:$extents);
@@ -85,7 +70,7 @@ def Plan_LayoutAttr : Plan_Attr<"Layout", "layout"> {
     static constexpr int64_t dynamic = -1;
     unsigned getRank() const { return getFormat().getRank(); }
     ::llvm::ArrayRef<int64_t> getOrder() const { return getFormat().getOrder(); }
-    /// The elements from one coordinate of a dimension to the next, or from block to block; or `dynamic`.
+    /// The elements from one coordinate of a dimension to the next, or `dynamic`.
     int64_t getStride(unsigned dim) const;
     /// The dimension in which elements of `type`, whose memory this is, are neighbours; negative if they are in none.
     int getInnermost(::mlir::Type type) const;

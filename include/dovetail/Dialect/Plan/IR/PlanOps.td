@@ -413,7 +413,7 @@ def Plan_TransformOp : Plan_CallOp<"transform"> {
 }
 
 def Plan_ReorderOp : Plan_StepOp<"reorder"> {
-  let summary = "Copies a value to another buffer, maybe of another memory format (on devices: not into blocks)";
+  let summary = "Copies a value to another buffer, maybe of another memory format";
   let arguments = (ins Plan_RefType:$source, Plan_RefType:$target, OptionalAttr<StrAttr>:$step_name);
   let assemblyFormat = "$source `->` $target attr-dict `:` type($source) `->` type($target)";
   let hasVerifier = 1;
@@ -430,7 +430,7 @@ def Plan_ExchangeOp : Plan_StepOp<"exchange", [AttrSizedOperandSegments]> {
     all moves, or, of a single move, by one collective of each group of ranks. A `packed_gather` is one collective for
     all moves, which have the same groups: each rank packs its parts into one block, and unpacks those of all. `orders`
     are those of dimensions in messages, outermost first, one for each move; without them, all are in order. Both are
-    chosen by `plan-choose-exchanges`. Messages have the blocks of the two buffers, which are the same.
+    chosen by `plan-choose-exchanges`.
 
     It may still be under way when later steps run: `plan.wait` waits for `event`.
 

@@ -1,4 +1,4 @@
-//===- BlockedProgramTest.cpp - Programs whose values are in blocks -*- C++ -*-===//
+//===- ProgramFormatsTest.cpp - Programs of several formats -*- C++ -*-===//
 //
 // Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Kernels and exchanges of values in blocks, compiled and run on CPUs and the emulated device, against plain loops.
+// Kernels and exchanges of values in several formats, compiled and run on CPUs and the emulated device, against plain
+// loops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,28 +26,27 @@ using namespace dovetail;
 
 namespace {
 
-/// Of four ranks one has no rows and one no channels. 20 channels are in blocks of 16: whole for the halo, then split
-/// inside of blocks.
+/// Of four ranks one has no rows and one no channels.
 const char *const source = R"mlir(
   dovetail.mesh @mesh = ["y" = 4]
   plan.kernel @scale(%x: tensor<1x20x23x6xf32>, %s: tensor<20x1x1xf32>)
       layouts [<[0, 1, 2, 3], [1, 20, ?, 6]>, <[0, 1, 2], [20, 1, 1]>]
-      -> [<[0, 1, 2, 3], block 1 by 16, [1, 20, ?, 6]>] attributes {static_loops = array<i64: 0, 1, 3>} {
+      -> [<[0, 1, 2, 3], [1, 20, ?, 6]>] attributes {static_loops = array<i64: 0, 1, 3>} {
     %0 = dovetail.mul %x, %s : (tensor<1x20x23x6xf32>, tensor<20x1x1xf32>) -> tensor<1x20x23x6xf32>
     plan.yield %0 : tensor<1x20x23x6xf32>
   }
-  plan.kernel @pool(%x: tensor<1x20x23x6xf32>) layouts [<[0, 1, 2, 3], block 1 by 16, [1, 20, ?, 6]>]
-      -> [<[0, 2, 1, 3], block 1 by 16, [1, 20, ?, 6]>] attributes {static_loops = array<i64: 0, 1, 3>} {
+  plan.kernel @pool(%x: tensor<1x20x23x6xf32>) layouts [<[0, 1, 2, 3], [1, 20, ?, 6]>]
+      -> [<[0, 2, 1, 3], [1, 20, ?, 6]>] attributes {static_loops = array<i64: 0, 1, 3>} {
     %0 = dovetail.pool %x {kind = #dovetail.pool_kind<max>, kernel = array<i64: 5, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
         pads_low = array<i64: 2, 0>, pads_high = array<i64: 2, 0>} : (tensor<1x20x23x6xf32>) -> tensor<1x20x23x6xf32>
     plan.yield %0 : tensor<1x20x23x6xf32>
   }
-  plan.kernel @negate(%x: tensor<1x20x23x6xf32>) layouts [<[0, 1, 2, 3], block 1 by 16, [1, ?, 23, 6]>]
-      -> [<[0, 1, 2, 3], block 1 by 16, [1, ?, 23, 6]>] attributes {static_loops = array<i64: 0, 2, 3>} {
+  plan.kernel @negate(%x: tensor<1x20x23x6xf32>) layouts [<[0, 1, 2, 3], [1, ?, 23, 6]>]
+      -> [<[0, 1, 2, 3], [1, ?, 23, 6]>] attributes {static_loops = array<i64: 0, 2, 3>} {
     %0 = dovetail.neg %x : (tensor<1x20x23x6xf32>) -> tensor<1x20x23x6xf32>
     plan.yield %0 : tensor<1x20x23x6xf32>
   }
-  plan.kernel @sum(%x: tensor<1x20x23x6xf32>) layouts [<[0, 3, 2, 1], block 1 by 16, [1, 20, 23, 6]>]
+  plan.kernel @sum(%x: tensor<1x20x23x6xf32>) layouts [<[0, 3, 2, 1], [1, 20, 23, 6]>]
       -> [<[0, 1, 2, 3], [1, 1, 23, 6]>] attributes {static_loops = array<i64: 0, 1, 2, 3, 4>} {
     %0 = dovetail.reduce %x {axes = array<i64: 1>, kind = #dovetail.reduce_kind<sum>} : (tensor<1x20x23x6xf32>) -> tensor<1x1x23x6xf32>
     plan.yield %0 : tensor<1x1x23x6xf32>
@@ -57,11 +57,11 @@ const char *const source = R"mlir(
   plan.program @main mesh @mesh target "TARGET" {
     %0 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 5, 14, 23}, {}]>> <[0, 1, 2, 3]>
     %1 = plan.buffer constant tensor<20x1x1xf32> <[0, 1, 2]> = dense<SCALES> : tensor<20x1x1xf32>
-    %2 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 7), (5, 5), (3, 16), (12, 23)}, {}]>> <[0, 1, 2, 3], block 1 by 16>
-    %3 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 5, 14, 23}, {}]>> <[0, 2, 1, 3], block 1 by 16>
-    %4 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 7, 17, 17, 20}, {}, {}]>> <[0, 1, 2, 3], block 1 by 16>
-    %5 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 7, 17, 17, 20}, {}, {}]>> <[0, 1, 2, 3], block 1 by 16>
-    %6 = plan.buffer arena tensor<1x20x23x6xf32> <[0, 3, 2, 1], block 1 by 16>
+    %2 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : (0, 7), (5, 5), (3, 16), (12, 23)}, {}]>> <[0, 1, 2, 3]>
+    %3 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {}, {"y" : 0, 5, 5, 14, 23}, {}]>> <[0, 2, 1, 3]>
+    %4 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 7, 17, 17, 20}, {}, {}]>> <[0, 1, 2, 3]>
+    %5 = plan.buffer arena tensor<1x20x23x6xf32, #dovetail.sharding<@mesh, [{}, {"y" : 0, 7, 17, 17, 20}, {}, {}]>> <[0, 1, 2, 3]>
+    %6 = plan.buffer arena tensor<1x20x23x6xf32> <[0, 3, 2, 1]>
     %7 = plan.buffer arena tensor<1x1x23x6xf32> <[0, 1, 2, 3]>
     %x = plan.view %0 "x" : !rows
     %s = plan.view %1 "s" : !plan.ref<tensor<20x1x1xf32>>
@@ -93,13 +93,13 @@ void replace(std::string &text, const std::string &word, const std::string &by) 
   text.replace(text.find(word), word.size(), by);
 }
 
-class BlockedProgram : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Targets, BlockedProgram, testing::Values("cpu", "emulated"),
+class ProgramFormats : public testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Targets, ProgramFormats, testing::Values("cpu", "emulated"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace
 
-TEST_P(BlockedProgram, GivesWhatPlainLoopsGive) {
+TEST_P(ProgramFormats, GivesWhatPlainLoopsGive) {
   std::string scales = "[";
   for (int c = 0; c < 20; ++c)
     scales += (c ? ", [[" : "[[") + std::to_string(c % 7 - 3) + ".0]]";
