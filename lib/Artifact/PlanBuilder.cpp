@@ -256,7 +256,10 @@ LogicalResult dovetail::buildPlan(plan::ProgramOp program, const ProgramCode &co
   for (const runtime::KernelUse &use : code.uses) {
     auto &entry = plan.kernel_uses.emplace_back(std::make_unique<artifact::KernelUseT>());
     entry->symbol = use.symbol;
-    entry->arch = runtime::archNumber(use.arch).value_or(0);
+    std::optional<uint32_t> arch = runtime::archNumber(use.arch);
+    if (!arch)
+      return program.emitError("has kernels for architecture '") << use.arch << "', for which artifacts have no number";
+    entry->arch = *arch;
     entry->registers = use.registers;
     entry->shared_bytes = use.sharedBytes;
     entry->spill_stores = use.spillStores;
