@@ -12,7 +12,6 @@
 
 #include <cstring>
 #include <tuple>
-#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -27,22 +26,13 @@ ConvolutionPart::ConvolutionPart(const RankMemory &context, const ConvolutionCal
 void ConvolutionPart::chooseLayout() {
   // The library is fast when channels are innermost. The order of the others is free, as long as all operands agree:
   // take the one that costs fewer copies.
-  int64_t best = -1;
-  for (uint32_t tensor : {call.output, call.input}) {
-    MemoryFormat candidate;
-    candidate.order.push_back(0);
-    for (int dim : context.plan.bufferOf(tensor).format.order)
-      if (dim >= 2)
-        candidate.order.push_back(dim);
-    candidate.order.push_back(1);
-    int64_t cost = isDense(context.memory(call.output), geometry.outBox, candidate) ? 0 : geometry.outBox.volume();
-    if (!geometry.nothingToSum)
-      cost += isDense(context.memory(call.input), geometry.inBox, candidate) ? 0 : geometry.inBox.volume();
-    if (best < 0 || cost < best) {
-      best = cost;
-      format = std::move(candidate);
-    }
-  }
+  std::vector<MemoryFormat> candidates;
+  for (uint32_t tensor : {call.output, call.input})
+    candidates.push_back(withChannels(context.plan.bufferOf(tensor).format, /*areLast=*/true));
+  std::vector<HeldBox> operands = {{context.memory(call.output), geometry.outBox}};
+  if (!geometry.nothingToSum)
+    operands.push_back({context.memory(call.input), geometry.inBox});
+  format = chooseFormat(candidates, operands);
   std::tie(dims, order) = libraryOrder(format);
 }
 

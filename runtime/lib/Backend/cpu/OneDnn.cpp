@@ -136,6 +136,32 @@ bool dovetail::runtime::isDense(const MemoryView &view, const layout::Box &box, 
   return view.isLike(MemoryView::packed(view.type, box, format), box);
 }
 
+MemoryFormat dovetail::runtime::withChannels(const MemoryFormat &format, bool areLast) {
+  MemoryFormat result{{0}};
+  if (!areLast)
+    result.order.push_back(1);
+  for (int dim : format.order)
+    if (dim >= 2)
+      result.order.push_back(dim);
+  if (areLast)
+    result.order.push_back(1);
+  return result;
+}
+
+MemoryFormat dovetail::runtime::chooseFormat(const std::vector<MemoryFormat> &candidates,
+                                             const std::vector<HeldBox> &operands) {
+  auto countCopied = [&](const MemoryFormat &format) {
+    int64_t copied = 0;
+    for (const HeldBox &operand : operands)
+      if (!isDense(operand.view, operand.box, format))
+        copied += operand.box.volume();
+    return copied;
+  };
+  return *std::min_element(candidates.begin(), candidates.end(), [&](const MemoryFormat &a, const MemoryFormat &b) {
+    return countCopied(a) < countCopied(b);
+  });
+}
+
 bool dovetail::runtime::isReference(const char *implementation) {
   return std::strncmp(implementation, "ref", 3) == 0 || std::strstr(implementation, ":ref");
 }

@@ -66,6 +66,16 @@ std::pair<std::vector<int>, std::vector<int>> libraryOrder(const MemoryFormat &f
 /// Whether `box` lies in the memory of `view` as if packed in `format`; dimensions of extent 1 do not matter.
 bool isDense(const MemoryView &view, const layout::Box &box, const MemoryFormat &format);
 
+/// `format` with the batch outermost, and channels, dimension 1, behind all others or right behind the batch.
+MemoryFormat withChannels(const MemoryFormat &format, bool areLast);
+/// The box of an operand that a call reads or writes, in a view of its memory.
+struct HeldBox {
+  const MemoryView &view;
+  const layout::Box &box;
+};
+/// The first of `candidates` in which operands with fewest elements have to be copied.
+MemoryFormat chooseFormat(const std::vector<MemoryFormat> &candidates, const std::vector<HeldBox> &operands);
+
 /// Whether a primitive is oneDNN's slow reference implementation.
 bool isReference(const char *implementation);
 

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
-#include <utility>
 
 using namespace dovetail;
 using namespace dovetail::runtime;
@@ -79,28 +78,11 @@ dnnl::algorithm algorithmOf(PoolKind kind) {
 
 void PoolStep::chooseLayout() {
   // Channels innermost, or the spatial dimensions: the library is fast with both. Take what needs fewer copies.
-  int64_t best = -1;
+  std::vector<MemoryFormat> candidates;
   for (uint32_t tensor : {call.output, call.input})
-    for (bool channelsLast : {true, false}) {
-      MemoryFormat candidate;
-      candidate.order.push_back(0);
-      if (!channelsLast)
-        candidate.order.push_back(1);
-      for (int dim : context.plan.bufferOf(tensor).format.order)
-        if (dim >= 2)
-          candidate.order.push_back(dim);
-      if (channelsLast)
-        candidate.order.push_back(1);
-      int64_t cost = 0;
-      if (!isDense(context.memory(call.output), outBox, candidate))
-        cost += outBox.volume();
-      if (!isDense(context.memory(call.input), inBox, candidate))
-        cost += inBox.volume();
-      if (best < 0 || cost < best) {
-        best = cost;
-        format = std::move(candidate);
-      }
-    }
+    for (bool channelsLast : {true, false})
+      candidates.push_back(withChannels(context.plan.bufferOf(tensor).format, channelsLast));
+  format = chooseFormat(candidates, {{context.memory(call.output), outBox}, {context.memory(call.input), inBox}});
   std::tie(dims, order) = libraryOrder(format);
 }
 
