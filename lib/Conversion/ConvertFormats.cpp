@@ -59,9 +59,12 @@ LogicalResult FormatConverter::convert(plan::GroupOp group) {
   if (!library)
     return group.emitOpError("is done by library ") << group.getLibraryAttr() << ", which is not at hand";
   FormatAttr resultFormat = plan::getFormat(group.getOutputs().front());
-  Operation *call = group.getCall();
-  for (auto [number, operand] : llvm::enumerate(call->getOperands())) {
-    if (!library->reads(call, number))
+  Operation *op = group.getCall();
+  std::optional<CallShape> call = CallShape::find(op);
+  if (!call)
+    return op->emitOpError("has no library call");
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    if (!readsOperand(call->form, number))
       continue;
     auto argument = dyn_cast<BlockArgument>(operand);
     if (!argument)
@@ -70,9 +73,9 @@ LogicalResult FormatConverter::convert(plan::GroupOp group) {
     FormatAttr format = plan::getFormat(source);
     if (!format || !resultFormat)
       return group.emitOpError("reads or gives values without memory formats; dovetail-choose-formats chooses them");
-    if (library->readsFormat(call, number, format, resultFormat))
+    if (library->readsFormat(*call, number, format, resultFormat))
       continue;
-    FormatAttr wanted = library->getReadFormat(call, number, resultFormat);
+    FormatAttr wanted = library->getReadFormat(*call, number, resultFormat);
     Value &copy = copies[regions.lookup(group)][{source, wanted}];
     if (!copy) {
       OpBuilder builder(group);

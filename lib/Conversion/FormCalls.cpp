@@ -43,11 +43,11 @@ static bool isPostTensor(Value tensor, Value result) {
   return llvm::count_if(type.getShape(), [](int64_t extent) { return extent != 1; }) <= 1;
 }
 
-/// Makes a group of `call`, which `library` performs, and of what it can apply to the result.
-static void formCall(Operation *call, const Library &library) {
-  SmallVector<Operation *> ops = {call};
+/// Makes a group of `op`, which is done by `call`, and of what that can apply to the result.
+static void formCall(Operation *op, const LibraryCall &call) {
+  SmallVector<Operation *> ops = {op};
   GroupInputs inputs;
-  Value value = call->getResult(0);
+  Value value = op->getResult(0);
   while (!isPartial(value) && value.hasOneUse()) {
     OpOperand &use = *value.use_begin();
     auto user = dyn_cast<PostOpInterface>(use.getOwner());
@@ -55,7 +55,7 @@ static void formCall(Operation *call, const Library &library) {
         plan::getFormat(user->getResult(0)) != plan::getFormat(value))
       break;
     std::optional<PostOp> postOp = user.getPostOp(use.getOperandNumber());
-    if (!postOp || !library.hasEpilogue(call, *postOp))
+    if (!postOp || !call.library->hasEpilogue(call.shape, *postOp))
       break;
     if (postOp->operand) {
       OpOperand &tensor = user->getOpOperand(*postOp->operand);
@@ -66,10 +66,10 @@ static void formCall(Operation *call, const Library &library) {
     ops.push_back(user);
     value = user->getResult(0);
   }
-  for (OpOperand &operand : call->getOpOperands())
-    if (library.reads(call, operand.getOperandNumber()))
+  for (OpOperand &operand : op->getOpOperands())
+    if (readsOperand(call.shape.form, operand.getOperandNumber()))
       inputs.add(operand);
-  formGroup(ops, inputs, StringAttr::get(call->getContext(), library.getName()));
+  formGroup(ops, inputs, StringAttr::get(op->getContext(), call.library->getName()));
 }
 
 LogicalResult FormCalls::run(func::FuncOp function, const Libraries &callable) {
@@ -85,8 +85,8 @@ LogicalResult FormCalls::run(func::FuncOp function, const Libraries &callable) {
   }
   for (Operation *op : ops)
     // Those of epilogues are in groups by now.
-    if (const Library *library =
-            op->getBlock() == &block && !op->hasAttr(plan::kGeneratedAttrName) ? callable.findCall(op) : nullptr)
-      formCall(op, *library);
+    if (op->getBlock() == &block && !op->hasAttr(plan::kGeneratedAttrName))
+      if (LibraryCall call = callable.findCall(op))
+        formCall(op, call);
   return success();
 }

@@ -25,8 +25,8 @@ static int64_t getBytes(Value value) {
 
 FormatAttr dovetail::getPreferredFormat(SplitOpInterface op, int64_t rank, const Libraries &libraries) {
   MLIRContext *context = op.getContext();
-  const Library *library = libraries.findCall(op);
-  FormatPreference preference = library ? library->getFormatPreference(op) : op.getFormatPreference();
+  LibraryCall call = libraries.findCall(op);
+  FormatPreference preference = call ? call.library->getFormatPreference(call.shape) : op.getFormatPreference();
   if (preference == FormatPreference::ChannelsLast && rank >= 3)
     return FormatAttr::getChannelsLast(context, rank);
   if (preference == FormatPreference::RowMajor)
@@ -107,8 +107,10 @@ double dovetail::getReadCost(SplitOpInterface op, unsigned number, FormatAttr fo
                              const Libraries &libraries) {
   Value operand = op->getOperand(number);
   double bytes = getBytes(operand);
-  if (const Library *library = libraries.findCall(op))
-    return library->readsFormat(op, number, format, result) ? 0 : (1 + kGaps) * bytes;
+  if (LibraryCall call = libraries.findCall(op))
+    return !readsOperand(call.shape.form, number) || call.library->readsFormat(call.shape, number, format, result)
+               ? 0
+               : (1 + kGaps) * bytes;
   int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
   FormatAttr preferred = getPreferredFormat(op, rank, libraries);
   if (preferred && preferred != format && isAlignedWithResult(op, number))

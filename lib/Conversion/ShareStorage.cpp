@@ -143,8 +143,9 @@ bool StorageSharer::callWritesOver(plan::GroupOp group, unsigned number) {
   BlockArgument argument = group.getBlock()->getArgument(number);
   if (!library || !argument.hasOneUse() || argument.use_begin()->getOwner() != group.getCall())
     return false;
-  return library->writesOver(group.getCall(), argument.use_begin()->getOperandNumber()) &&
-         mayWriteOver(group, number) && hasNoHalo(group.getOutputs().front());
+  std::optional<CallShape> call = CallShape::find(group.getCall());
+  return call && library->writesOver(*call, argument.use_begin()->getOperandNumber()) && mayWriteOver(group, number) &&
+         hasNoHalo(group.getOutputs().front());
 }
 
 bool StorageSharer::mayShareInPlace(plan::GroupOp group, unsigned number) {

@@ -33,14 +33,14 @@ public:
   void run();
 
 private:
-  void widen(Operation *op, const Library &library, FloatType type);
+  void widen(Operation *op, const LibraryCall &call);
   /// Creates `op` on wide operands, with a wide result, in its place. The former one goes at the end of the pass.
   Operation *rebuild(Operation *op, FloatType type);
   /// `value` in `type`, for an operation at `builder`; as it is if its elements are of `type` or no floats.
   Value getWide(Value value, FloatType type, OpBuilder &builder);
-  /// Computes the operations behind `op`, which became `wide`, in `type`, too, as far as the library applies them to
-  /// the result of the call.
-  void widenEpilogue(Operation *op, Operation *wide, const Library &library, FloatType type);
+  /// Computes the operations behind `op`, which became `wide`, in `type`, too, as far as `call` applies them to the
+  /// result.
+  void widenEpilogue(Operation *op, Operation *wide, const LibraryCall &call, FloatType type);
   /// Computes what is linear in `op`, whose result is partial, in `type`, too, up to where the sum is complete.
   void widenSum(Operation *op, Operation *wide, FloatType type);
   /// Makes the users of the result of `op` read that of `wide`, rounded.
@@ -146,8 +146,7 @@ void CallWidener::narrow(Operation *op, Operation *wide) {
   result.replaceAllUsesWith(convert(builder, wide->getResult(0), elementType));
 }
 
-void CallWidener::widenEpilogue(Operation *op, Operation *wide, const Library &library, FloatType type) {
-  Operation *call = wide;
+void CallWidener::widenEpilogue(Operation *op, Operation *wide, const LibraryCall &call, FloatType type) {
   Type narrowType = getElementTypeOrSelf(op->getResult(0).getType());
   while (op->getResult(0).hasOneUse()) {
     OpOperand &use = *op->getResult(0).use_begin();
@@ -163,7 +162,8 @@ void CallWidener::widenEpilogue(Operation *op, Operation *wide, const Library &l
     }
     auto user = dyn_cast<PostOpInterface>(use.getOwner());
     std::optional<PostOp> postOp = user ? user.getPostOp(use.getOperandNumber()) : std::nullopt;
-    if (!postOp || !library.hasEpilogue(call, *postOp) || user->getResult(0).getType() != op->getResult(0).getType() ||
+    if (!postOp || !call.library->hasEpilogue(call.shape, *postOp) ||
+        user->getResult(0).getType() != op->getResult(0).getType() ||
         (postOp->operand && isPartial(user->getOperand(*postOp->operand))))
       break;
     wideOf[op->getResult(0)] = wide->getResult(0);
@@ -202,20 +202,22 @@ void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {
   }
 }
 
-void CallWidener::widen(Operation *op, const Library &library, FloatType type) {
+void CallWidener::widen(Operation *op, const LibraryCall &call) {
+  FloatType type = call.library->getComputeType(call.shape);
   Operation *wide = rebuild(op, type);
   if (isPartial(op->getResult(0)))
     widenSum(op, wide, type);
   else
-    widenEpilogue(op, wide, library, type);
+    widenEpilogue(op, wide, {call.library, *CallShape::find(wide)}, type);
 }
 
 void CallWidener::run() {
   SmallVector<Operation *> ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
   for (Operation *op : ops) {
-    const Library *library = replaced.contains(op) || libraries.findCall(op) ? nullptr : libraries.find(op);
-    if (library)
-      widen(op, *library, library->getComputeType(op));
+    if (replaced.contains(op) || libraries.findCall(op))
+      continue;
+    if (LibraryCall call = libraries.find(op))
+      widen(op, call);
   }
   for (Operation *op : llvm::reverse(ops))
     if (replaced.contains(op))

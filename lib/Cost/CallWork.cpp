@@ -13,9 +13,7 @@
 #include "dovetail/Cost/CallWork.h"
 
 #include "dovetail/Dialect/Dovetail/IR/OpShardings.h"
-#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Layout/Window.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 #include <numeric>
@@ -67,8 +65,8 @@ static double countOperations(ArrayAttr postOps) {
 }
 
 /// Bits of the factors of products in the program of `call`.
-static unsigned getFactorBits(Operation *call, Value factor) {
-  unsigned bits = plan::getTensor(factor).getElementTypeBitWidth();
+static unsigned getFactorBits(plan::CallOpInterface call) {
+  unsigned bits = plan::getTensor(call.getStepReads().front()).getElementTypeBitWidth();
   if (bits != 32)
     return bits;
   switch (call->getParentOfType<plan::ProgramOp>().getMath()) {
@@ -83,27 +81,25 @@ static unsigned getFactorBits(Operation *call, Value factor) {
   llvm_unreachable("covered switch");
 }
 
-/// A product of `loops`, of which the first `rank` are those of the output.
-static StepWork getProductWork(Operation *call, Value factor, RankedTensorType output, ArrayAttr postOps,
-                               ArrayRef<int64_t> loops) {
+/// A product of `loops`, of which the first ones are those of the output.
+static StepWork getProductWork(plan::CallOpInterface call, RankedTensorType output, ArrayRef<int64_t> loops) {
   StepWork work;
   double elements = getProduct(loops.take_front(output.getRank()));
   if (elements == 0)
     return work;
   work.kind = StepWork::Kind::Product;
-  work.bits = getFactorBits(call, factor);
+  work.bits = getFactorBits(call);
   work.depth = getProduct(loops.drop_front(output.getRank()));
   work.operations = elements * work.depth;
-  work.resultOperations = elements * countOperations(postOps);
+  work.resultOperations = elements * countOperations(call.getPostOps());
   return work;
 }
 
-static StepWork getWork(plan::ConvolutionOp op, ArrayRef<int64_t> loops) {
-  RankedTensorType output = plan::getTensor(op.getOutput());
-  StepWork work = getProductWork(op, op.getInput(), output, op.getPostOps(), loops);
+static StepWork getWork(const calls::ConvolutionForm &form, plan::CallOpInterface call, RankedTensorType output,
+                        ArrayRef<int64_t> loops) {
+  StepWork work = getProductWork(call, output, loops);
   if (work.kind != StepWork::Kind::Product)
     return work;
-  calls::ConvolutionForm form = *op.getForm();
   double elements = getProduct(loops.take_front(output.getRank()));
   // Products of groups are apart.
   work.columns = std::min(double(loops[1]), double(output.getDimSize(1)) / double(form.groups));
@@ -117,53 +113,52 @@ static StepWork getWork(plan::ConvolutionOp op, ArrayRef<int64_t> loops) {
   return work;
 }
 
-static StepWork getWork(plan::MatMulOp op, ArrayRef<int64_t> loops) {
-  RankedTensorType output = plan::getTensor(op.getOutput());
-  StepWork work = getProductWork(op, op.getA(), output, op.getPostOps(), loops);
+static StepWork getWork(const ProductCall &form, plan::CallOpInterface call, RankedTensorType output,
+                        ArrayRef<int64_t> loops) {
+  StepWork work = getProductWork(call, output, loops);
   if (work.kind != StepWork::Kind::Product)
     return work;
-  size_t columns = output.getRank() - 1, rowDims = op.getRowDims();
+  size_t columns = output.getRank() - 1, rowDims = form.rowDims;
   work.batch = getProduct(loops.take_front(columns - rowDims));
   work.rows = getProduct(loops.slice(columns - rowDims, rowDims));
   work.columns = double(loops[columns]);
   return work;
 }
 
-static StepWork getWork(plan::PoolOp op, ArrayRef<int64_t> loops) {
+static StepWork getWork(const PoolCall &, plan::CallOpInterface, RankedTensorType output, ArrayRef<int64_t> loops) {
   StepWork work;
-  work.bits = plan::getTensor(op.getOutput()).getElementTypeBitWidth();
+  work.bits = output.getElementTypeBitWidth();
   work.operations = getProduct(loops);
   return work;
 }
 
 /// Two products, of queries and keys and of weights and values, as one whose depth is theirs.
-static StepWork getWork(plan::AttentionOp op, ArrayRef<int64_t> loops) {
+static StepWork getWork(const AttentionCall &form, plan::CallOpInterface call, RankedTensorType output,
+                        ArrayRef<int64_t> loops) {
   StepWork work;
-  size_t rank = plan::getTensor(op.getOutput()).getRank();
+  size_t rank = output.getRank();
   // Heads that follow each other in columns are products of their own.
-  double all = double(plan::getValueColumns(op, loops[rank - 1]));
-  double columns = std::min(double(plan::getHeadColumns(op)), all);
+  double all = double(form.getValueColumns(loops[rank - 1])), columns = std::min(double(form.columns), all);
   double heads = columns == 0 ? 0 : std::ceil(all / columns);
   double rows = heads * getProduct(loops.take_front(rank - 1)), keys = double(loops[rank]);
   if (rows * keys == 0)
     return work;
   work.kind = StepWork::Kind::Product;
-  work.bits = getFactorBits(op, op.getQuery());
+  work.bits = getFactorBits(call);
   work.depth = columns + double(loops[rank + 1]);
   work.batch = heads * getProduct(loops.take_front(rank - 2));
   work.rows = double(loops[rank - 2]);
   work.columns = keys;
   work.operations = rows * keys * work.depth;
   // An exponential, scale, maximum and sum for each score.
-  work.resultOperations = rows * keys * (op.getMask() ? 15 : 13);
+  work.resultOperations = rows * keys * (call.getReads().size() > 3 ? 15 : 13);
   return work;
 }
 
 /// The customary count, of 5 n log2(n) for a line of n complex points, and half of that where they are real.
-static StepWork getWork(plan::TransformOp op, ArrayRef<int64_t> loops) {
+static StepWork getWork(const TransformCall &form, plan::CallOpInterface, RankedTensorType output,
+                        ArrayRef<int64_t> loops) {
   StepWork work;
-  RankedTensorType output = plan::getTensor(op.getOutput());
-  calls::TransformForm form = *op.getForm();
   work.bits = output.getElementTypeBitWidth();
   double points = double(form.length), lines = 1;
   for (int64_t dim = 0; dim + 1 < output.getRank(); ++dim)
@@ -172,11 +167,10 @@ static StepWork getWork(plan::TransformOp op, ArrayRef<int64_t> loops) {
   return work;
 }
 
-StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
-  StepWork work = TypeSwitch<Operation *, StepWork>(call)
-                      .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>(
-                          [&](auto op) { return getWork(op, loops); });
-  RankedTensorType output = plan::getTensor(cast<plan::StepOpInterface>(call).getStepWrites()[0]);
+StepWork dovetail::getCallWork(plan::CallOpInterface call, ArrayRef<int64_t> loops, ArrayRef<double> bytes) {
+  RankedTensorType output = plan::getTensor(call.getOutput());
+  CallForm form = *call.getCallForm();
+  StepWork work = std::visit([&](const auto &each) { return getWork(each, call, output, loops); }, form);
   double elements = getProduct(loops.take_front(output.getRank()));
   if (elements == 0)
     return work;
@@ -184,22 +178,19 @@ StepWork dovetail::getCallWork(Operation *call, ArrayRef<int64_t> loops, ArrayRe
     work.readBytes = std::accumulate(bytes.begin(), bytes.end(), 0.0);
   work.writtenBytes = elements * double(getElementByteSize(output.getElementType()));
   // Spectra of real numbers are copied, since libraries overwrite them.
-  if (auto transform = dyn_cast<plan::TransformOp>(call); transform && transform.getForm()->writesReal) {
+  if (auto *transform = std::get_if<TransformCall>(&form); transform && transform->writesReal) {
     work.writtenBytes += work.readBytes;
     work.readBytes *= 2;
   }
-  auto convolution = dyn_cast<plan::ConvolutionOp>(call);
-  if (convolution && convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
-    return work.toWinograd(double(loops[0]), double(loops[2]), double(loops[3]), double(loops[output.getRank()]));
-  return work;
+  const calls::AlgorithmEntry *algorithm = calls::findAlgorithm(plan::toCalls(call.getAlgorithm()));
+  return algorithm && algorithm->getWork ? work.by(*algorithm, loops) : work;
 }
 
-StepWork dovetail::getCallWork(Operation *call, const layout::Box &loops) {
-  auto step = cast<plan::StepOpInterface>(call);
-  auto reads = call->getAttrOfType<ArrayAttr>("reads");
-  int64_t rank = plan::getTensor(step.getStepWrites()[0]).getRank();
+StepWork dovetail::getCallWork(plan::CallOpInterface call, const layout::Box &loops) {
+  ArrayAttr reads = call.getReads();
+  int64_t rank = plan::getTensor(call.getOutput()).getRank();
   SmallVector<double> bytes;
-  for (auto [number, ref] : llvm::enumerate(step.getStepReads())) {
+  for (auto [number, ref] : llvm::enumerate(call.getStepReads())) {
     RankedTensorType type = plan::getTensor(ref);
     double volume = 1;
     if (number < reads.size()) {

@@ -12,7 +12,6 @@
 
 #include "dovetail/Cost/Cluster.h"
 
-#include "dovetail/Calls/Winograd.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -24,21 +23,15 @@ using namespace dovetail;
 /// What half a speed is at `half` has of it at `value`.
 static double getShare(double value, double half) { return value / (value + half); }
 
-StepWork StepWork::toWinograd(double images, double height, double width, double inputs) const {
-  // What takes a channel of a tile from its inputs to factors, or from products to results: additions and
-  // multiplications, of 144 or 120, and as many loads and stores again, some of them from further away.
-  constexpr double transform = 400;
-  constexpr double tile = calls::winogradTile, taps = calls::winogradTaps;
-  // Transforms are of whole vectors.
-  auto pad = [](double channels) { return std::ceil(channels / calls::winogradVector) * calls::winogradVector; };
+StepWork StepWork::by(const calls::AlgorithmEntry &algorithm, llvm::ArrayRef<int64_t> loops) const {
+  calls::AlgorithmWork taken = algorithm.getWork(loops);
   StepWork work = *this;
-  double tiles = images * std::ceil(height / tile) * std::ceil(width / tile);
-  work.batch = taps;
-  work.rows = tiles;
-  work.depth = inputs;
-  work.operations = taps * tiles * inputs * columns;
-  work.resultOperations += transform * tiles * (pad(inputs) + pad(columns));
-  work.readBytes += (taps - 9) * 4 * inputs * columns;
+  work.batch = taken.batch;
+  work.rows = taken.rows;
+  work.depth = taken.depth;
+  work.operations = taken.products;
+  work.resultOperations += taken.operations;
+  work.readBytes += taken.readBytes;
   return work;
 }
 
@@ -109,10 +102,10 @@ Cluster Cluster::roundingFactors(unsigned bits) const {
   return other;
 }
 
-Cluster Cluster::withWinograd() const {
+Cluster Cluster::withAlgorithms() const {
   Cluster other = *this;
   for (Device &device : other.devices)
-    device.hasWinograd = true;
+    device.hasAlgorithms = true;
   return other;
 }
 

@@ -12,7 +12,6 @@
 
 #include "dovetail/Cost/OpCosts.h"
 
-#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 
@@ -84,8 +83,8 @@ OpCosts::OpCosts(DefinitionOpInterface op, const OpRelation &relation, const Den
     findRoles(relation, definition, cast<RankedTensorType>(op->getOperand(0).getType()).getShape());
   if (!definition.isProduct)
     findOperations(op, definition);
-  isWinograd =
-      definition.isProduct && form.bits == 32 && constants.contains(op->getOperand(1)) && hasWinogradForm(definition);
+  if (definition.isProduct && form.bits == 32 && constants.contains(op->getOperand(1)))
+    findAlgorithms(definition);
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
     Tensor tensor{static_cast<double>(getByteSize(type)), {}};
@@ -122,10 +121,12 @@ bool OpCosts::isPartOfReader(ArrayRef<int64_t> sizes) const {
          (!rowLoops.empty() && llvm::all_of(rowLoops, [&](unsigned loop) { return sizes[loop] == extents[loop]; }));
 }
 
-bool OpCosts::hasWinogradForm(const Definition &definition) {
-  auto found = calls::ConvolutionForm::find(definition.reads[0].dims, definition.reads[1].dims,
-                                            dovetail::getExtents(definition.loops));
-  return found && calls::isWinogradForm(*found);
+void OpCosts::findAlgorithms(const Definition &definition) {
+  std::optional<CallForm> call = classify(definition);
+  const auto *convolution = call ? std::get_if<calls::ConvolutionForm>(&*call) : nullptr;
+  for (const calls::AlgorithmEntry &algorithm : calls::getAlgorithms())
+    if (convolution && algorithm.isChoice() && algorithm.applies(*convolution))
+      algorithms.push_back(&algorithm);
 }
 
 void OpCosts::findRoles(const OpRelation &relation, const Definition &definition, ArrayRef<int64_t> shape) {
@@ -201,9 +202,9 @@ StepWork OpCosts::getWork(ArrayRef<int64_t> sizes) const {
 double OpCosts::getSeconds(const Device &device, ArrayRef<int64_t> sizes) const {
   StepWork work = getWork(sizes);
   double seconds = device.getSeconds(work);
-  if (isWinograd && device.hasWinograd && work.operations > 0)
-    seconds = std::min(seconds, device.getSeconds(work.toWinograd(double(sizes[0]), double(sizes[2]), double(sizes[3]),
-                                                                  double(sizes[4]))));
+  if (device.hasAlgorithms && work.operations > 0)
+    for (const calls::AlgorithmEntry *algorithm : algorithms)
+      seconds = std::min(seconds, device.getSeconds(work.by(*algorithm, sizes)));
   return isPartOfReader(sizes) ? std::max(seconds - device.stepSeconds, 0.0) : seconds;
 }
 

@@ -50,7 +50,7 @@ private:
                 llvm::function_ref<StepWork(ArrayRef<int64_t> loops, ArrayRef<double> bytes)> getWork,
                 ArrayAttr reads = {});
   LogicalResult addLaunch(PlanStep &step, plan::LaunchOp op);
-  void addCall(PlanStep &step, Operation *op, ArrayAttr loops);
+  void addCall(PlanStep &step, plan::CallOpInterface call);
   void addReorder(PlanStep &step, plan::ReorderOp op);
 
   const Extents &getExtents(ArrayAttr loops);
@@ -197,17 +197,17 @@ LogicalResult StepCounter::Counter::addLaunch(PlanStep &step, plan::LaunchOp op)
   return success();
 }
 
-void StepCounter::Counter::addCall(PlanStep &step, Operation *op, ArrayAttr loops) {
-  if (auto convolution = dyn_cast<plan::ConvolutionOp>(op)) {
-    if (convolution.getForm()->isTransposed)
-      step.type = "deconvolution";
-    if (convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd)
-      step.type = "winograd";
-  }
+void StepCounter::Counter::addCall(PlanStep &step, plan::CallOpInterface call) {
+  CallForm form = *call.getCallForm();
+  const calls::AlgorithmEntry *algorithm = calls::findAlgorithm(plan::toCalls(call.getAlgorithm()));
+  if (algorithm && algorithm->isChoice())
+    step.type = algorithm->name;
+  if (auto *convolution = std::get_if<calls::ConvolutionForm>(&form); convolution && convolution->isTransposed)
+    step.type = "deconvolution";
   addWorks(
-      step, loops, cast<plan::StepOpInterface>(op).getStepReads(),
-      [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) { return getCallWork(op, loops, bytes); },
-      op->getAttrOfType<ArrayAttr>("reads"));
+      step, call.getLoops(), call.getStepReads(),
+      [&](ArrayRef<int64_t> loops, ArrayRef<double> bytes) { return getCallWork(call, loops, bytes); },
+      call.getReads());
 }
 
 void StepCounter::Counter::addReorder(PlanStep &step, plan::ReorderOp op) {
@@ -232,11 +232,10 @@ FailureOr<PlanStep> StepCounter::Counter::get(plan::StepOpInterface op) {
             step.type = "kernel";
             return addLaunch(step, launch);
           })
-          .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp, plan::TransformOp>(
-              [&](auto call) {
-                addCall(step, call, call.getLoops());
-                return success();
-              })
+          .Case([&](plan::CallOpInterface call) {
+            addCall(step, call);
+            return success();
+          })
           .Case([&](plan::ReorderOp call) {
             addReorder(step, call);
             return success();

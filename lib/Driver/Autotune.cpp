@@ -53,33 +53,48 @@ static FailureOr<Compilation> lower(Compilation &compilation, ConvolutionAlgorit
   return copy;
 }
 
+llvm::SmallVector<ConvolutionAlgorithm> dovetail::listAlgorithms() {
+  llvm::SmallVector<ConvolutionAlgorithm> algorithms;
+  for (const calls::AlgorithmEntry &entry : calls::getAlgorithms())
+    if (entry.isChoice())
+      algorithms.push_back(plan::fromCalls(entry.algorithm));
+  return algorithms;
+}
+
 FailureOr<std::vector<ConvolutionAlgorithm>> dovetail::measureAlgorithms(Compilation &compilation,
                                                                          Diagnostics &diagnostics) {
   int threads = compilation.getOptions().autotuneThreads;
-  std::vector<ConvolutionAlgorithm> chosen;
-  std::vector<std::vector<double>> seconds;
-  std::vector<Convolution> convolutions;
+  /// For each convolution the fastest algorithm so far, and its seconds; none if it has no choice.
+  std::vector<std::optional<std::pair<ConvolutionAlgorithm, double>>> fastest;
   // Whatever is worth saying is said of the program that is chosen.
   Diagnostics::ErrorsOnly errorsOnly(diagnostics);
-  for (ConvolutionAlgorithm algorithm : {ConvolutionAlgorithm::Winograd, ConvolutionAlgorithm::Library}) {
+  llvm::SmallVector<ConvolutionAlgorithm> algorithms = listAlgorithms();
+  algorithms.push_back(ConvolutionAlgorithm::Library);
+  for (ConvolutionAlgorithm algorithm : algorithms) {
+    bool isLibrary = algorithm == ConvolutionAlgorithm::Library;
+    if (isLibrary && llvm::none_of(fastest, [](const auto &each) { return each.has_value(); }))
+      break;
     FailureOr<Compilation> lowered = lower(compilation, algorithm, diagnostics);
     if (failed(lowered))
       return llvm::failure();
     std::vector<Convolution> found = findConvolutions(lowered->getModule());
-    if (algorithm == ConvolutionAlgorithm::Winograd)
-      convolutions = found;
-    if (llvm::none_of(convolutions,
-                      [](const Convolution &call) { return call.algorithm == ConvolutionAlgorithm::Winograd; }))
-      return chosen;
+    fastest.resize(found.size());
+    auto isDone = [&](const Convolution &call) { return call.algorithm == algorithm; };
+    if (!isLibrary && llvm::none_of(found, isDone))
+      continue;
     FailureOr<StepTimes> times = measureSteps(*lowered, /*inputs=*/{}, threads, kSeconds, diagnostics);
     if (failed(times))
       return llvm::failure();
-    std::vector<double> &own = seconds.emplace_back();
-    for (const Convolution &call : found)
-      own.push_back(*llvm::max_element(times->steps[call.step]));
+    for (auto [call, best] : llvm::zip_equal(found, fastest)) {
+      double seconds = *llvm::max_element(times->steps[call.step]);
+      // Whatever does a convolution that the library is slow at stands for the library.
+      if (isLibrary ? best && seconds <= best->second : isDone(call) && (!best || seconds < best->second))
+        best = {algorithm, seconds};
+    }
   }
-  for (auto [call, winograd, library] : llvm::zip_equal(convolutions, seconds[0], seconds[1]))
-    if (call.algorithm == ConvolutionAlgorithm::Winograd)
-      chosen.push_back(winograd < library ? ConvolutionAlgorithm::Winograd : ConvolutionAlgorithm::Library);
+  std::vector<ConvolutionAlgorithm> chosen;
+  for (const auto &best : fastest)
+    if (best)
+      chosen.push_back(best->first);
   return chosen;
 }

@@ -206,19 +206,20 @@ LogicalResult Compilation::settleOptions(Instant &begin) {
 LogicalResult Compilation::autotune(CompileOptions &tuned) {
   if (options.autotuneThreads == 0)
     return success();
-  if (hasWinograd(options)) {
+  if (hasAlgorithms(options)) {
     Progress::show("measure algorithms");
     FailureOr<std::vector<plan::ConvolutionAlgorithm>> algorithms = measureAlgorithms(*this, diagnostics);
     if (failed(algorithms))
       return failure();
     tuned.algorithms = std::move(*algorithms);
   }
+  auto isOther = [](plan::ConvolutionAlgorithm algorithm) { return algorithm != plan::ConvolutionAlgorithm::Library; };
+  size_t others = llvm::count_if(tuned.algorithms, isOther);
   if (tuned.algorithms.empty())
     diagnostics.remark("--autotune: no convolution has a choice of algorithms; nothing was measured");
   else
-    diagnostics.remark("--autotune: " + Twine(llvm::count(tuned.algorithms, plan::ConvolutionAlgorithm::Winograd)) +
-                       " of " + Twine(tuned.algorithms.size()) +
-                       " convolutions with a choice are faster by Winograd's algorithm than by the library's");
+    diagnostics.remark("--autotune: " + Twine(others) + " of " + Twine(tuned.algorithms.size()) +
+                       " convolutions with a choice are faster by another algorithm than by the library's");
   return success();
 }
 

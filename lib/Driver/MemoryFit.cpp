@@ -16,6 +16,7 @@
 #include "RankMemory.h"
 
 #include "dovetail/Artifact/Writer.h"
+#include "dovetail/Driver/Autotune.h"
 #include "dovetail/Driver/Pipeline.h"
 #include "dovetail/runtime/Session.h"
 #include "dovetail/tools/Support.h"
@@ -155,7 +156,7 @@ FailureOr<Attempt> MemoryFitter::make(CompileOptions options) {
   CompileOptions bound = options;
   // Whatever measurements are going to say, it must fit: these weights take most.
   if (std::exchange(bound.autotuneThreads, 0) > 0)
-    bound.algorithms = {plan::ConvolutionAlgorithm::Winograd};
+    bound.algorithms = {listAlgorithms().front()};
   Compilation copy = compilation.fork(std::move(bound), diagnostics);
   if (failed(copy.runTo(Phase::Propagate)))
     return llvm::failure();
@@ -368,7 +369,7 @@ FailureOr<CompileOptions> MemoryFitter::fit() {
   if (unequal && unequal->most.fits() &&
       unequal->expected.get(objective) <= kLittleMore * first->expected.get(objective))
     return accept(*unequal);
-  if (hasWinograd(options)) {
+  if (hasAlgorithms(options)) {
     options.mayTransform = false;
     first = make(options);
     if (failed(first))

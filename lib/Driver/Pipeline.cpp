@@ -81,8 +81,8 @@ ExitCode dovetail::getPhaseExitCode(Phase phase) {
   llvm_unreachable("covered switch");
 }
 
-bool dovetail::hasWinograd(const CompileOptions &options) {
-  return options.libraries && options.target->hasWinograd(options.codeGen) && options.math == plan::MathMode::F32 &&
+bool dovetail::hasAlgorithms(const CompileOptions &options) {
+  return options.libraries && options.target->hasAlgorithms(options.codeGen) && options.math == plan::MathMode::F32 &&
          options.mayTransform && options.objective != Objective::Memory;
 }
 
@@ -98,7 +98,8 @@ static GraphTarget getGraphTarget(const CompileOptions &options, MLIRContext *co
 static std::shared_ptr<const Cluster> getCluster(const CompileOptions &options) {
   switch (options.math) {
   case plan::MathMode::F32:
-    return hasWinograd(options) ? std::make_shared<const Cluster>(options.cluster->withWinograd()) : options.cluster;
+    return hasAlgorithms(options) ? std::make_shared<const Cluster>(options.cluster->withAlgorithms())
+                                  : options.cluster;
   case plan::MathMode::F32Strict:
     return options.cluster;
   case plan::MathMode::TF32:
@@ -166,7 +167,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     passes.addPass(createMergeRows());
     if (isOnHost)
       passes.addPass(createReplaceSlowCalls({libraries, features}));
-    if (hasWinograd(options))
+    if (hasAlgorithms(options))
       passes.addPass(createChooseAlgorithms(
           {/*cluster=*/"",
            llvm::map_to_vector(options.algorithms,

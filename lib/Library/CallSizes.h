@@ -6,27 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares which sizes of operations libraries have in common.
+// Declares which sizes of calls libraries have in common.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DOVETAIL_LIB_LIBRARY_CALLSIZES_H
 #define DOVETAIL_LIB_LIBRARY_CALLSIZES_H
 
-#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
+#include "dovetail/Library/CallShape.h"
 
 namespace dovetail {
 
-/// True if `op` is a convolution, transposed or not, of as many spatial dimensions as libraries have, with windows that
-/// the plan can state.
-bool isModestConvolution(mlir::Operation *op);
-/// True if `op` is a convolution each tap of which is a product of matrices. Its windows have one element and no pads,
-/// or are transposed and lie side by side.
-bool isProductOfTaps(mlir::Operation *op);
-/// `isModestConvolution` of a pooling.
-bool isModestPool(PoolOp op);
-/// True if `op` is a matrix product of as many dimensions as libraries have.
-bool isModestProduct(mlir::Operation *op);
+/// True if `call` has as many dimensions as libraries have. Windows are those that the plan can state.
+bool isModest(const CallShape &call);
+/// True if each tap of a convolution is a product of matrices. Its windows have one element and no pads, or are
+/// transposed and lie side by side.
+bool isProductOfTaps(const CallShape &call);
 
 } // namespace dovetail
 

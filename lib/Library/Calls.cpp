@@ -12,58 +12,50 @@
 
 #include "dovetail/Library/Calls.h"
 
-#include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
-#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
-#include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
-
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace dovetail;
 
 LogicalResult dovetail::createCall(OpBuilder &builder, Operation *op, const CallParts &parts) {
-  Location loc = op->getLoc();
-  // Roots of one are the library's own.
-  if (parts.operands.size() != (isa<DftOp>(op) ? 1 : op->getNumOperands()))
+  std::optional<CallForm> form = classify(op);
+  if (!form)
+    return op->emitOpError("has no library call");
+  auto isRead = [&](unsigned number) { return readsOperand(*form, number); };
+  if (static_cast<int64_t>(parts.operands.size()) != llvm::count_if(llvm::seq(op->getNumOperands()), isRead))
     return op->emitOpError("has operands that are constants of its group, which its library call reads");
-  return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<ConvOp, ConvTransposeOp>([&](auto) {
-        plan::ConvolutionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
-                                    parts.loops, parts.reads, parts.postOps, parts.name, /*memory=*/{},
-                                    plan::ConvolutionAlgorithm::Library, /*division=*/{});
-        return success();
-      })
-      .Case([&](MatMulOp) {
-        plan::MatMulOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.result, parts.postTensors,
-                               parts.loops, parts.reads, /*row_dims=*/IntegerAttr(), parts.postOps, parts.name,
-                               /*memory=*/{}, /*division=*/{});
-        return success();
-      })
-      .Case([&](PoolOp pool) -> LogicalResult {
-        if (!parts.postOps.empty())
-          return pool.emitOpError("has an epilogue, which no call of a pool has");
-        plan::PoolOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
-                             pool.getKindAttr(), parts.name, /*memory=*/{}, /*division=*/{});
-        return success();
-      })
-      .Case([&](AttentionOp attention) -> LogicalResult {
-        if (!parts.postOps.empty())
-          return attention.emitOpError("has an epilogue, which no call of attention has");
-        Value mask = attention.getMask() ? parts.operands[3] : Value();
-        UnitAttr isOfParts = attention.getRestarts() ? builder.getUnitAttr() : UnitAttr();
-        plan::AttentionOp::create(builder, loc, parts.operands[0], parts.operands[1], parts.operands[2], mask,
-                                  parts.result, parts.loops, parts.reads, attention.getScaleAttr(),
-                                  attention.getFillAttr(), isOfParts, parts.name, /*memory=*/{}, /*division=*/{});
-        return success();
-      })
-      .Case([&](DftOp dft) -> LogicalResult {
-        if (!parts.postOps.empty())
-          return dft.emitOpError("has an epilogue, which no call of a transform has");
-        if (!dft.isPlain())
-          return dft.emitOpError("has no library call; dovetail-expand-transforms makes one of it that has");
-        plan::TransformOp::create(builder, loc, parts.operands[0], parts.result, parts.loops, parts.reads,
-                                  dft.getInverse(), parts.name, /*memory=*/{}, /*division=*/{});
-        return success();
-      })
-      .Default([](Operation *other) { return other->emitOpError("has no library call"); });
+  if (!isSumOfProducts(*form) && !parts.postOps.empty())
+    return op->emitOpError("has an epilogue, which only calls of sums of products have");
+  Location loc = op->getLoc();
+  ArrayRef<Value> operands = parts.operands;
+  std::visit(FormVisitor{[&](const calls::ConvolutionForm &) {
+                           plan::ConvolutionOp::create(builder, loc, operands[0], operands[1], parts.result,
+                                                       parts.postTensors, parts.loops, parts.reads, parts.postOps,
+                                                       parts.name, /*memory=*/{}, plan::ConvolutionAlgorithm::Library,
+                                                       /*division=*/{});
+                         },
+                         [&](const ProductCall &) {
+                           plan::MatMulOp::create(builder, loc, operands[0], operands[1], parts.result,
+                                                  parts.postTensors, parts.loops, parts.reads,
+                                                  /*row_dims=*/IntegerAttr(), parts.postOps, parts.name,
+                                                  /*memory=*/{}, /*division=*/{});
+                         },
+                         [&](const PoolCall &pool) {
+                           plan::PoolOp::create(builder, loc, operands[0], parts.result, parts.loops, parts.reads,
+                                                pool.kind, parts.name, /*memory=*/{}, /*division=*/{});
+                         },
+                         [&](const AttentionCall &attention) {
+                           Value mask = operands.size() > 3 ? operands[3] : Value();
+                           plan::AttentionOp::create(
+                               builder, loc, operands[0], operands[1], operands[2], mask, parts.result, parts.loops,
+                               parts.reads, builder.getF32FloatAttr(attention.scale),
+                               builder.getF32FloatAttr(attention.fill),
+                               attention.isOfParts ? builder.getUnitAttr() : UnitAttr(), parts.name, /*memory=*/{},
+                               /*division=*/{});
+                         },
+                         [&](const TransformCall &transform) {
+                           plan::TransformOp::create(builder, loc, operands[0], parts.result, parts.loops, parts.reads,
+                                                     transform.isInverse, parts.name, /*memory=*/{},
+                                                     /*division=*/{});
+                         }},
+             *form);
+  return success();
 }

@@ -14,8 +14,6 @@
 #include "Factories.h"
 #include "NvidiaLibrary.h"
 
-#include "dovetail/Dialect/Plan/IR/Plan.h"
-
 using namespace mlir;
 using namespace dovetail;
 
@@ -27,13 +25,16 @@ namespace {
 class CublasLt : public NvidiaLibrary {
 public:
   StringRef getName() const override { return "cublaslt"; }
-  FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
-  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &, bool) const override {
-    return isa<plan::MatMulOp>(call) ? std::optional(CallBytes{0, kWorkspace, 0}) : std::nullopt;
+  FormatPreference getFormatPreference(const CallShape &) const override { return FormatPreference::RowMajor; }
+  std::optional<CallBytes> getMemoryBound(plan::CallOpInterface call, const layout::Box &, bool) const override {
+    return isProduct(*call.getCallForm()) ? std::optional(CallBytes{0, kWorkspace, 0}) : std::nullopt;
   }
 
 protected:
-  bool hasOperation(Operation *op) const override { return isModestProduct(op); }
+  bool hasCall(const CallShape &call) const override { return isProduct(call.form) && isModest(call); }
+
+private:
+  static bool isProduct(const CallForm &form) { return std::holds_alternative<ProductCall>(form); }
 };
 } // namespace
 

@@ -14,8 +14,7 @@
 #include "Factories.h"
 #include "NvidiaLibrary.h"
 
-#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
-#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -32,14 +31,17 @@ public:
 
   StringRef getName() const override { return "cudnn"; }
   bool hasNarrowProducts() const override { return true; }
-  FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::ChannelsLast; }
-  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override;
+  FormatPreference getFormatPreference(const CallShape &) const override { return FormatPreference::ChannelsLast; }
+  std::optional<CallBytes> getMemoryBound(plan::CallOpInterface call, const layout::Box &loops,
+                                          bool packsOnce) const override;
 
 protected:
-  bool hasOperation(Operation *op) const override { return isModestConvolution(op) && !isSlower(op); }
+  bool hasCall(const CallShape &call) const override {
+    return call.as<calls::ConvolutionForm>() && isModest(call) && !isSlower(call);
+  }
 
 private:
-  bool isSlower(Operation *op) const;
+  bool isSlower(const CallShape &call) const;
 
   bool roundsFactors; ///< Of products in f32, so that tensor cores do them.
 };
@@ -47,26 +49,22 @@ private:
 
 /// Whether generated kernels are faster at a convolution than the library, or than cuBLASLt, which does the products
 /// that have no windows. Measured on an H100 with cuDNN 9.19.
-bool Cudnn::isSlower(Operation *op) const {
-  auto conv = dyn_cast<ConvOp>(op);
-  if (!conv || conv.getType().getNumElements() == 0)
+bool Cudnn::isSlower(const CallShape &call) const {
+  const calls::ConvolutionForm &form = *call.as<calls::ConvolutionForm>();
+  if (form.isTransposed || call.result.getNumElements() == 0)
     return false;
   // Each channel for itself. 7 x 7 of 64 channels at 512 x 512 take 3.8 ms in f32 and f16. A kernel takes 0.39 in f32.
-  ArrayRef<int64_t> weights = cast<RankedTensorType>(conv.getWeights().getType()).getShape();
-  if (conv.getGroups() > 1 && weights[1] == 1)
-    return true;
-  if (conv.getGroups() > 1)
-    return false;
+  if (form.groups > 1)
+    return call.loops[call.result.getRank()] == 1;
   constexpr int64_t fewest = 16;
-  int64_t columns = weights[0], rows = conv.getType().getNumElements() / columns,
-          terms = ShapedType::getNumElements(weights.drop_front());
+  int64_t columns = call.loops[1], rows = call.result.getNumElements() / columns, terms = call.countTerms();
   // 16 to 2 channels at 512 x 512 take 11 us, by cuBLASLt 27 in f32 and 40 in f16.
-  if (isProductOfTaps(op) && columns < fewest)
+  if (isProductOfTaps(call) && columns < fewest)
     return true;
   // Without tiles, kernels are no better: each element is a fold of its own.
-  if (roundsFactors || !conv.getType().getElementType().isF32() || rows < fewest || columns < fewest || terms < fewest)
+  if (roundsFactors || !call.result.getElementType().isF32() || rows < fewest || columns < fewest || terms < fewest)
     return false;
-  if (isProductOfTaps(op)) {
+  if (isProductOfTaps(call)) {
     // cuBLASLt seldom divides long sums among blocks where results are few. In a 14 x 14 image, 1024 to 256 channels
     // take 12.3 us. A kernel takes 9.5. For short sums both take the same, but only a kernel has Relu in itself.
     constexpr int64_t edge = 64, shortSum = 128, longSum = 512, fewTiles = 64;
@@ -81,16 +79,14 @@ bool Cudnn::isSlower(Operation *op) const {
 }
 
 /// The library says only on the device what its engines need: one that needs more than this is not used.
-std::optional<CallBytes> Cudnn::getMemoryBound(Operation *call, const layout::Box &loops, bool) const {
-  auto conv = dyn_cast<plan::ConvolutionOp>(call);
-  if (!conv)
+std::optional<CallBytes> Cudnn::getMemoryBound(plan::CallOpInterface op, const layout::Box &loops, bool) const {
+  CallShape call = CallShape::get(op);
+  if (!call.as<calls::ConvolutionForm>())
     return std::nullopt;
-  ArrayRef<int64_t> input = plan::getTensor(conv.getInput()).getShape(),
-                    weights = plan::getTensor(conv.getWeights()).getShape();
-  RankedTensorType output = plan::getTensor(conv.getOutput());
-  int64_t rank = output.getRank(), elementBytes = output.getElementTypeBitWidth() / 8;
-  calls::ConvolutionForm form = *conv.getForm();
-  int64_t perGroup = output.getDimSize(1) / form.groups;
+  const calls::ConvolutionForm &form = *call.as<calls::ConvolutionForm>();
+  ArrayRef<int64_t> input = call.operands[0].getShape();
+  int64_t rank = call.result.getRank(), elementBytes = call.result.getElementTypeBitWidth() / 8;
+  int64_t perGroup = call.result.getDimSize(1) / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, perGroup) - loops[1].lo / perGroup;
   int64_t inputs = loops[rank].size();
   int64_t read = loops[0].size() * groups * inputs, written = loops[0].size() * loops[1].size();
@@ -101,7 +97,7 @@ std::optional<CallBytes> Cudnn::getMemoryBound(Operation *call, const layout::Bo
     read *= std::min(reads, input[dim]);
     written *= loops[dim].size();
   }
-  int64_t kept = loops[1].size() * inputs * ShapedType::getNumElements(weights.drop_front(2)) * elementBytes;
+  int64_t kept = loops[1].size() * inputs * form.numTaps() * elementBytes;
   return CallBytes{0, kSmallWorkspace + kept + std::min((read + written) * elementBytes, kMostForOperands), 0};
 }
 

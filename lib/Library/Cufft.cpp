@@ -12,8 +12,7 @@
 
 #include "Factories.h"
 
-#include "dovetail/Dialect/Dovetail/Ops/SpectralOps.h"
-#include "dovetail/Dialect/Plan/IR/Plan.h"
+#include "dovetail/Library/Library.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -27,19 +26,17 @@ class Cufft : public Library {
 public:
   StringRef getName() const override { return "cufft"; }
   bool hasTransforms() const override { return true; }
-  // It has the roots of one itself.
-  bool reads(Operation *op, unsigned number) const override { return number == 0; }
-  bool hasEpilogue(Operation *, const PostOp &) const override { return false; }
-  FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
-  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool) const override;
+  bool hasEpilogue(const CallShape &, const PostOp &) const override { return false; }
+  FormatPreference getFormatPreference(const CallShape &) const override { return FormatPreference::RowMajor; }
+  std::optional<CallBytes> getMemoryBound(plan::CallOpInterface call, const layout::Box &loops, bool) const override;
 
 protected:
-  bool hasOperation(Operation *op) const override {
+  bool hasCall(const CallShape &call) const override {
     // Of one point there is nothing to transform.
-    auto dft = dyn_cast<DftOp>(op);
-    return dft && dft.isPlain() && dft.getLength() > 1 && dft.getTable().getDefiningOp<ConstantOp>();
+    const auto *form = call.as<TransformCall>();
+    return form && form->length > 1;
   }
-  FloatType getComputeType(Operation *, FloatType type) const override {
+  FloatType getComputeType(const CallShape &, FloatType type) const override {
     return type.isF32() || type.isF64() ? type : FloatType();
   }
 };
@@ -47,12 +44,12 @@ protected:
 
 /// The library says only on the device what it needs. Where all lines at once need more than this, as many as do not
 /// are transformed at a time.
-std::optional<CallBytes> Cufft::getMemoryBound(Operation *call, const layout::Box &loops, bool) const {
-  auto transform = dyn_cast<plan::TransformOp>(call);
-  if (!transform)
+std::optional<CallBytes> Cufft::getMemoryBound(plan::CallOpInterface call, const layout::Box &loops, bool) const {
+  std::optional<CallForm> found = call.getCallForm();
+  if (!std::holds_alternative<TransformCall>(*found))
     return std::nullopt;
-  RankedTensorType output = cast<plan::RefType>(transform.getOutput().getType()).getTensor();
-  calls::TransformForm form = *transform.getForm();
+  RankedTensorType output = plan::getTensor(call.getOutput());
+  const TransformCall &form = std::get<TransformCall>(*found);
   int64_t rank = output.getRank(), numbers = 2 * std::max(loops[form.axis].size(), loops[rank].size());
   for (int64_t dim = 0; dim + 1 < rank; ++dim)
     if (dim != static_cast<int64_t>(form.axis))

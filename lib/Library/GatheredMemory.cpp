@@ -93,18 +93,17 @@ static CallBytes getScatteredMemory(const calls::ConvolutionForm &form, const Bo
   return bytes;
 }
 
-static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector,
+static CallBytes getMemory(const CallShape &call, const Box &loops, bool packsOnce, int64_t leastVector,
                            int64_t mostRows) {
-  auto output = cast<plan::RefType>(call.getOutput().getType()).getTensor();
-  int rank = static_cast<int>(output.getRank());
-  calls::ConvolutionForm form = *call.getForm();
-  int64_t outputs = output.getDimSize(1) / form.groups;
+  int rank = static_cast<int>(call.result.getRank());
+  const calls::ConvolutionForm &form = *call.as<calls::ConvolutionForm>();
+  int64_t outputs = call.result.getDimSize(1) / form.groups;
   layout::Interval channels = loops[1], sum = loops[rank];
   int64_t groups = llvm::divideCeil(channels.hi, outputs) - channels.lo / outputs, results = 1;
   for (int dim = 0; dim < rank; ++dim)
     results *= dim == 1 ? 1 : loops[dim].size();
   // Whole groups are done together, others each alone.
-  int64_t inputs = cast<plan::LoopAttr>(call.getLoops()[rank]).getExtent();
+  int64_t inputs = call.loops[rank];
   bool isWhole = channels.lo % outputs == 0 && channels.hi % outputs == 0 && sum.size() == inputs;
   Part part{isWhole ? groups : 1, std::max<int64_t>(sum.size(), 1), outputs, inputs, outputs, results};
   // The first and the last group may be cut. Fewer channels may take more memory for each thread.
@@ -142,11 +141,11 @@ static CallBytes getMemory(plan::ConvolutionOp call, const Box &loops, bool pack
   return bytes;
 }
 
-CallBytes dovetail::getGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce, int64_t leastVector) {
+CallBytes dovetail::getGatheredMemory(const CallShape &call, const Box &loops, bool packsOnce, int64_t leastVector) {
   return getMemory(call, loops, packsOnce, leastVector, calls::gatheredRows);
 }
 
-CallBytes dovetail::getLeastGatheredMemory(plan::ConvolutionOp call, const Box &loops, bool packsOnce,
+CallBytes dovetail::getLeastGatheredMemory(const CallShape &call, const Box &loops, bool packsOnce,
                                            int64_t leastVector) {
   return getMemory(call, loops, packsOnce, leastVector, /*mostRows=*/1);
 }

@@ -19,11 +19,10 @@ namespace dovetail {
 
 /// As `Library::getMemoryBound`, of a convolution whose algorithm is `Gathered`, on processors whose vectors have at
 /// least so many elements of f32.
-CallBytes getGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce, int64_t leastVector);
+CallBytes getGatheredMemory(const CallShape &call, const layout::Box &loops, bool packsOnce, int64_t leastVector);
 
 /// The same if results are computed one at a time, which is slow.
-CallBytes getLeastGatheredMemory(plan::ConvolutionOp call, const layout::Box &loops, bool packsOnce,
-                                 int64_t leastVector);
+CallBytes getLeastGatheredMemory(const CallShape &call, const layout::Box &loops, bool packsOnce, int64_t leastVector);
 
 /// Elements of f32 in the vectors that the runtime's kernels have at least, on processors with these features.
 int64_t getLeastVector(llvm::ArrayRef<std::string> features);

@@ -15,8 +15,6 @@
 
 #include "dovetail/Calls/Attention.h"
 #include "dovetail/Calls/AttentionForm.h"
-#include "dovetail/Dialect/Dovetail/Ops/AttentionOps.h"
-#include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -27,46 +25,52 @@ public:
   explicit HostKernels(ArrayRef<std::string> features) : leastVector(getLeastVector(features)) {}
 
   StringRef getName() const override { return "kernels"; }
-  bool hasEpilogue(Operation *, const PostOp &) const override { return false; }
-  FormatPreference getFormatPreference(Operation *) const override { return FormatPreference::RowMajor; }
-  bool readsFormat(Operation *, unsigned, plan::FormatAttr, plan::FormatAttr) const override { return true; }
+  bool hasEpilogue(const CallShape &, const PostOp &) const override { return false; }
+  FormatPreference getFormatPreference(const CallShape &) const override { return FormatPreference::RowMajor; }
+  bool readsFormat(const CallShape &, unsigned, plan::FormatAttr, plan::FormatAttr) const override { return true; }
   /// Queries of a head and a row, at a time.
-  bool writesOver(Operation *op, unsigned number) const override {
-    if (number != 0)
-      return false;
-    Definition definition = cast<AttentionOp>(op).getDefinition();
+  bool writesOver(const CallShape &call, unsigned number) const override {
     std::vector<calls::AccessDims> accesses;
-    for (const Access &read : definition.reads)
-      accesses.emplace_back(read.dims);
-    return calls::mayWriteOverQueries(accesses, getExtents(definition.loops));
+    for (const plan::AccessDims &read : call.reads)
+      accesses.emplace_back(read.get());
+    return number == 0 && calls::mayWriteOverQueries(accesses, call.loops);
   }
-  std::optional<CallBytes> getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const override {
-    auto convolution = dyn_cast<plan::ConvolutionOp>(call);
-    if (convolution && convolution.getAlgorithm() == plan::ConvolutionAlgorithm::Gathered)
-      return getGatheredMemory(convolution, loops, packsOnce, leastVector);
-    auto attention = dyn_cast<plan::AttentionOp>(call);
-    if (!attention)
+  std::optional<CallBytes> getMemoryBound(plan::CallOpInterface call, const layout::Box &loops,
+                                          bool packsOnce) const override {
+    if (const calls::AlgorithmEntry *algorithm = calls::findAlgorithm(plan::toCalls(call.getAlgorithm())))
+      return algorithm->getMemory ? getMemory(*algorithm, loops, packsOnce)
+                                  : getGatheredMemory(CallShape::get(call), loops, packsOnce, leastVector);
+    std::optional<CallForm> form = call.getCallForm();
+    if (!std::holds_alternative<AttentionCall>(*form))
       return std::nullopt;
     int column = loops.rank() - 3;
-    return CallBytes{0, 0,
-                     4 * calls::attentionScratch(loops[column + 2].size(),
-                                                 std::min(plan::getHeadColumns(attention),
-                                                          plan::getValueColumns(attention, loops[column].size())))};
+    const AttentionCall &attention = std::get<AttentionCall>(*form);
+    return CallBytes{
+        0, 0,
+        4 * calls::attentionScratch(loops[column + 2].size(),
+                                    std::min(attention.columns, attention.getValueColumns(loops[column].size())))};
   }
 
 protected:
   /// Of parts of the keys, a call has one.
-  bool hasOperation(Operation *op) const override {
-    auto attention = dyn_cast<AttentionOp>(op);
-    if (!attention || !attention.getRestarts())
+  bool hasCall(const CallShape &call) const override {
+    const auto *attention = call.as<AttentionCall>();
+    if (!attention || !attention->isOfParts)
       return attention != nullptr;
-    auto loops = op->getAttrOfType<LoopShardingsAttr>(kLoopsAttrName);
-    int64_t parts = attention.getType().getDimSize(0);
-    return loops && loops.getLoops().front().coversOnce(parts) && loops.getLoops().front().getLargestSize(parts) == 1;
+    int64_t parts = call.loops.front();
+    return !call.splits.empty() && call.splits.front().coversOnce(parts) &&
+           call.splits.front().getLargestSize(parts) == 1;
   }
-  FloatType getComputeType(Operation *, FloatType type) const override { return type.isF32() ? type : FloatType(); }
+  FloatType getComputeType(const CallShape &, FloatType type) const override {
+    return type.isF32() ? type : FloatType();
+  }
 
 private:
+  static CallBytes getMemory(const calls::AlgorithmEntry &algorithm, const layout::Box &loops, bool packsOnce) {
+    calls::AlgorithmMemory memory = algorithm.getMemory(loops.shape());
+    return {packsOnce ? memory.weights : 0, packsOnce ? 0 : memory.weights, memory.thread};
+  }
+
   int64_t leastVector;
 };
 } // namespace

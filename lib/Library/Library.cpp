@@ -14,9 +14,7 @@
 
 #include "Factories.h"
 
-#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -26,54 +24,46 @@ using namespace dovetail;
 //===----------------------------------------------------------------------===//
 
 /// Where there is nothing to read, the result is where sums start from, and libraries go by other rules.
-static bool hasEmptyTensor(Operation *op) {
-  auto isEmpty = [](Type tensor) { return cast<RankedTensorType>(tensor).getNumElements() == 0; };
-  return llvm::any_of(op->getResultTypes(), isEmpty) || llvm::any_of(op->getOperandTypes(), isEmpty);
+static bool hasEmptyTensor(const CallShape &call) {
+  auto isEmpty = [](RankedTensorType tensor) { return tensor.getNumElements() == 0; };
+  return isEmpty(call.result) || llvm::any_of(call.operands, isEmpty);
 }
 
-FloatType Library::getComputeType(Operation *op) const {
-  if (op->getNumResults() != 1 || !hasOperation(op) || hasEmptyTensor(op))
-    return {};
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  auto type = dyn_cast<FloatType>(result.getElementType());
+FloatType Library::getComputeType(const CallShape &call) const {
+  auto type = dyn_cast<FloatType>(call.result.getElementType());
   // What is no number, such as a mask, is of a type of its own.
-  auto isAlike = [&](Type operand) {
-    Type own = getElementTypeOrSelf(operand);
-    return own == type || own.isInteger(1);
+  auto isAlike = [&](RankedTensorType operand) {
+    return operand.getElementType() == type || operand.getElementType().isInteger(1);
   };
-  if (!type || !llvm::all_of(op->getOperandTypes(), isAlike))
+  if (!type || hasEmptyTensor(call) || !llvm::all_of(call.operands, isAlike) || !hasCall(call))
     return {};
-  return getComputeType(op, type);
+  return getComputeType(call, type);
 }
 
-/// True if `op` is a product of integers as libraries have them.
-static bool isIntegerProduct(Operation *op) {
-  auto defined = dyn_cast<DefinitionOpInterface>(op);
-  if (!defined || op->getNumOperands() != 2 || !defined.getDefinition().isProduct || hasEmptyTensor(op))
-    return false;
-  Type first = getElementTypeOrSelf(op->getOperand(0).getType()),
-       second = getElementTypeOrSelf(op->getOperand(1).getType());
-  return first.isUnsignedInteger(8) && second.isSignlessInteger(8) &&
-         getElementTypeOrSelf(op->getResult(0).getType()).isInteger(32);
+/// True if `call` is a product of integers as libraries have them.
+static bool isIntegerProduct(const CallShape &call) {
+  return isSumOfProducts(call.form) && !hasEmptyTensor(call) &&
+         call.operands[0].getElementType().isUnsignedInteger(8) &&
+         call.operands[1].getElementType().isSignlessInteger(8) && call.result.getElementType().isInteger(32);
 }
 
-bool Library::supports(Operation *op) const {
-  if (hasIntegerProducts() && isIntegerProduct(op))
-    return hasOperation(op);
-  FloatType type = getComputeType(op);
-  return type && type == getElementTypeOrSelf(op->getResult(0).getType());
+bool Library::supports(const CallShape &call) const {
+  if (hasIntegerProducts() && isIntegerProduct(call))
+    return hasCall(call);
+  FloatType type = getComputeType(call);
+  return type && type == call.result.getElementType();
 }
 
-bool Library::readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const {
-  return format == getReadFormat(op, number, result);
+bool Library::readsFormat(const CallShape &call, unsigned number, plan::FormatAttr format,
+                          plan::FormatAttr result) const {
+  return format == getReadFormat(call, number, result);
 }
 
-plan::FormatAttr Library::getReadFormat(Operation *op, unsigned number, plan::FormatAttr result) const {
+plan::FormatAttr Library::getReadFormat(const CallShape &call, unsigned number, plan::FormatAttr result) const {
   // Matrices have their rows and columns in order, and weights those of the model.
-  if (number == 0 && !isa<MatMulOp>(op))
+  if (number == 0 && !call.as<ProductCall>())
     return result;
-  int64_t rank = cast<RankedTensorType>(op->getOperand(number).getType()).getRank();
-  return plan::FormatAttr::getRowMajor(op->getContext(), rank);
+  return plan::FormatAttr::getRowMajor(call.result.getContext(), call.operands[number].getRank());
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,18 +103,25 @@ const Library *Libraries::get(StringRef name) const {
   return library == libraries.end() ? nullptr : library->get();
 }
 
-const Library *Libraries::find(Operation *op) const {
-  for (const std::unique_ptr<Library> &library : libraries)
-    if (library->getComputeType(op))
-      return library.get();
-  return nullptr;
+/// The first of `libraries` that `does` what `op` computes.
+static LibraryCall findFirst(ArrayRef<std::unique_ptr<Library>> libraries, Operation *op,
+                             function_ref<bool(const Library &, const CallShape &)> does) {
+  std::optional<CallShape> shape = libraries.empty() ? std::nullopt : CallShape::find(op);
+  if (shape)
+    for (const std::unique_ptr<Library> &library : libraries)
+      if (does(*library, *shape))
+        return {library.get(), *std::move(shape)};
+  return {};
 }
 
-const Library *Libraries::findCall(Operation *op) const {
-  for (const std::unique_ptr<Library> &library : libraries)
-    if (library->supports(op))
-      return library.get();
-  return nullptr;
+LibraryCall Libraries::find(Operation *op) const {
+  return findFirst(libraries, op, [](const Library &library, const CallShape &call) {
+    return static_cast<bool>(library.getComputeType(call));
+  });
+}
+
+LibraryCall Libraries::findCall(Operation *op) const {
+  return findFirst(libraries, op, [](const Library &library, const CallShape &call) { return library.supports(call); });
 }
 
 bool Libraries::hasIntegerProducts() const {
@@ -143,11 +140,13 @@ bool Libraries::hasNarrowProducts() const {
   return llvm::any_of(libraries, [](const auto &library) { return library->hasNarrowProducts(); });
 }
 
-bool Libraries::isSlow(plan::ConvolutionOp call) const {
-  return llvm::any_of(libraries, [&](const auto &library) { return library->isSlow(call); });
+bool Libraries::isSlow(plan::CallOpInterface call) const {
+  CallShape shape = CallShape::get(call);
+  return llvm::any_of(libraries, [&](const auto &library) { return library->isSlow(shape); });
 }
 
-std::optional<CallBytes> Libraries::getMemoryBound(Operation *call, const layout::Box &loops, bool packsOnce) const {
+std::optional<CallBytes> Libraries::getMemoryBound(plan::CallOpInterface call, const layout::Box &loops,
+                                                   bool packsOnce) const {
   for (const std::unique_ptr<Library> &library : libraries)
     if (std::optional<CallBytes> bytes = library->getMemoryBound(call, loops, packsOnce))
       return bytes;

@@ -20,11 +20,11 @@ namespace dovetail {
 class NvidiaLibrary : public Library {
 public:
   // What a call cannot fuse is applied behind it, by a kernel of the runtime.
-  bool hasEpilogue(mlir::Operation *, const PostOp &) const override { return true; }
+  bool hasEpilogue(const CallShape &, const PostOp &) const override { return true; }
 
 protected:
   // Sums are in f32 for all of them.
-  mlir::FloatType getComputeType(mlir::Operation *, mlir::FloatType type) const override {
+  mlir::FloatType getComputeType(const CallShape &, mlir::FloatType type) const override {
     return type.isF32() || type.isF16() || type.isBF16() ? type : mlir::FloatType();
   }
 };

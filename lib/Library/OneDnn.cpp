@@ -16,16 +16,8 @@
 #include "OneDnnConvolutions.h"
 #include "OneDnnMemory.h"
 
-#include "dovetail/Calls/CallForm.h"
-#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
-
 using namespace mlir;
 using namespace dovetail;
-
-/// All iterations of a call.
-static layout::Box getIterations(plan::ConvolutionOp call) {
-  return layout::Box::ofShape(plan::getExtents(call.getLoops()));
-}
 
 namespace {
 class OneDnn : public Library {
@@ -38,21 +30,25 @@ public:
   StringRef getName() const override { return "onednn"; }
   bool hasIntegerProducts() const override { return hasVnni; }
   bool hasPlainProducts() const override { return true; }
-  bool hasEpilogue(Operation *op, const PostOp &) const override {
-    return !isa<PoolOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+  bool hasEpilogue(const CallShape &call, const PostOp &) const override {
+    return !call.as<PoolCall>() && isa<FloatType>(call.result.getElementType());
   }
-  FormatPreference getFormatPreference(Operation *op) const override {
-    return isa<MatMulOp>(op) ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
+  FormatPreference getFormatPreference(const CallShape &call) const override {
+    return call.as<ProductCall>() ? FormatPreference::RowMajor : FormatPreference::ChannelsLast;
   }
-  bool readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const override;
-  bool writesOver(Operation *op, unsigned number) const override;
-  bool isSlow(plan::ConvolutionOp call) const override {
-    return isSlowConvolution(call, getIterations(call), hasAvx2, hasAvx512);
+  bool readsFormat(const CallShape &call, unsigned number, plan::FormatAttr format,
+                   plan::FormatAttr result) const override;
+  bool writesOver(const CallShape &call, unsigned number) const override;
+  bool isSlow(const CallShape &call) const override {
+    return isSlowConvolution(call, layout::Box::ofShape(call.loops), hasAvx2, hasAvx512);
   }
-  std::optional<CallBytes> getMemoryBound(Operation *op, const layout::Box &loops, bool packsOnce) const override {
+  std::optional<CallBytes> getMemoryBound(plan::CallOpInterface op, const layout::Box &loops,
+                                          bool packsOnce) const override {
     std::optional<CallBytes> bytes = getOneDnnMemory(op, loops, packsOnce, hasAvx512);
-    auto call = dyn_cast<plan::ConvolutionOp>(op);
-    if (!bytes || !call || call.getAlgorithm() != plan::ConvolutionAlgorithm::Library || !mayGather(call))
+    if (!bytes)
+      return bytes;
+    CallShape call = CallShape::get(op);
+    if (!mayGather(call))
       return bytes;
     // The runtime's own kernels do what the library is slow at for so small a part, or has no memory for.
     bool isSlow = isSlowConvolution(call, loops, hasAvx2, hasAvx512);
@@ -65,8 +61,8 @@ public:
   }
 
 protected:
-  bool hasOperation(Operation *op) const override;
-  FloatType getComputeType(Operation *op, FloatType type) const override;
+  bool hasCall(const CallShape &call) const override;
+  FloatType getComputeType(const CallShape &call, FloatType type) const override;
 
 private:
   // Without instructions for bf16, which all processors with AMX have, too, the library's bf16 is slower than its f32.
@@ -79,57 +75,61 @@ private:
 
 /// Whether the library may take sums of integers through f32, which does not hold them: those of groups, some forms of
 /// which it has no better implementation for.
-static bool mayRound(Operation *op) {
-  auto conv = dyn_cast<ConvOp>(op);
-  if (!conv || conv.getGroups() == 1 || isa<FloatType>(conv.getType().getElementType()))
-    return false;
-  ArrayRef<int64_t> weights = cast<RankedTensorType>(conv.getWeights().getType()).getShape();
-  return ShapedType::getNumElements(weights.drop_front()) > calls::mostExactTerms;
+static bool mayRound(const CallShape &call) {
+  const auto *form = call.as<calls::ConvolutionForm>();
+  return form && !form->isTransposed && form->groups > 1 && !isa<FloatType>(call.result.getElementType()) &&
+         call.countTerms() > calls::mostExactTerms;
 }
 
 /// Products of one row and one column: with generated code one of 50 million terms takes two fifths of the time.
-static bool isInnerProduct(Operation *op) {
-  auto product = dyn_cast<MatMulOp>(op);
-  return product && llvm::all_of(product.getType().getShape().take_back(2), [](int64_t extent) { return extent == 1; });
+static bool isInnerProduct(const CallShape &call) {
+  return call.as<ProductCall>() &&
+         llvm::all_of(call.result.getShape().take_back(2), [](int64_t extent) { return extent == 1; });
 }
 
 /// Products in 16 or 8 bits that end the process on processors with matrices (AMX), at an illegal instruction of oneDNN
 /// 2.6.3. Terms of a rank nearly fill two rows of a matrix there: they are 63 of 16 bits, or 125 to 127 of 8 bits. For
 /// some numbers of rows such products work.
-static bool isIllegal(Operation *op) {
-  auto product = dyn_cast<MatMulOp>(op);
-  unsigned bits = product ? product.getLhs().getType().getElementTypeBitWidth() : 32;
+static bool isIllegal(const CallShape &call) {
+  unsigned bits = call.as<ProductCall>() ? call.operands[0].getElementTypeBitWidth() : 32;
   if (bits > 16)
     return false;
   auto isBad = [&](int64_t terms) {
     int64_t row = 512 / bits, together = 32 / bits;
     return terms < 2 * row && terms > 2 * row - together;
   };
-  if (auto loops = op->getAttrOfType<LoopShardingsAttr>(kLoopsAttrName); loops && loops.getLoops().back().isSplit())
-    return llvm::any_of(loops.getLoops().back().getIntervals(),
-                        [&](layout::Interval part) { return isBad(part.size()); });
-  return isBad(cast<DefinitionOpInterface>(op).getDefinition().loops.back().extent);
+  if (!call.splits.empty() && call.splits.back().isSplit())
+    return llvm::any_of(call.splits.back().getIntervals(), [&](layout::Interval part) { return isBad(part.size()); });
+  return isBad(call.loops.back());
 }
 
-bool OneDnn::hasOperation(Operation *op) const {
-  auto pool = dyn_cast<PoolOp>(op);
-  if (!pool)
-    return (isModestProduct(op) && !isInnerProduct(op) && !isIllegal(op)) || (isModestConvolution(op) && !mayRound(op));
-  // Channels last, with AVX2 alone it takes 7 to 10 times as long as generated code for the largest of 2 x 2 or 3 x 3.
-  if (pool.getKind() == PoolKind::Max && hasAvx2 && !hasAvx512)
+/// Windows of one element are never dilated.
+static bool isDilated(const layout::Window &window) { return window.kernel > 1 && window.dilation > 1; }
+
+bool OneDnn::hasCall(const CallShape &call) const {
+  if (!isModest(call))
     return false;
-  // Dilated pooling is the library's slow reference, and not right where a window hits padding alone.
-  for (auto [kernel, dilation] : llvm::zip_equal(pool.getKernel(), pool.getDilations()))
-    if (kernel > 1 && dilation > 1)
-      return false;
-  return !pool.getCeil() && pool.getKind() != PoolKind::Lp && isModestPool(pool);
+  return std::visit(FormVisitor{[&](const calls::ConvolutionForm &) { return !mayRound(call); },
+                                [&](const ProductCall &) { return !isInnerProduct(call) && !isIllegal(call); },
+                                [&](const PoolCall &pool) {
+                                  // Channels last, with AVX2 alone it takes 7 to 10 times as long as generated code for
+                                  // the largest of 2 x 2 or 3 x 3.
+                                  if (pool.kind == PoolKind::Max && hasAvx2 && !hasAvx512)
+                                    return false;
+                                  // Dilated pooling is the library's slow reference, and not right where a window hits
+                                  // padding alone.
+                                  return llvm::none_of(pool.windows, isDilated);
+                                },
+                                [](const auto &) { return false; }},
+                    call.form);
 }
 
 /// The second factor may have its columns one after the other instead of its rows.
-bool OneDnn::readsFormat(Operation *op, unsigned number, plan::FormatAttr format, plan::FormatAttr result) const {
-  if (Library::readsFormat(op, number, format, result))
+bool OneDnn::readsFormat(const CallShape &call, unsigned number, plan::FormatAttr format,
+                         plan::FormatAttr result) const {
+  if (Library::readsFormat(call, number, format, result))
     return true;
-  if (!isa<MatMulOp>(op) || number != 1)
+  if (!call.as<ProductCall>() || number != 1)
     return false;
   SmallVector<int64_t> order(format.getOrder());
   if (order.size() >= 2)
@@ -141,23 +141,20 @@ bool OneDnn::readsFormat(Operation *op, unsigned number, plan::FormatAttr format
 /// does not matter.
 static constexpr int64_t kLeastBytesInPlace = 16 << 20;
 
-bool OneDnn::writesOver(Operation *op, unsigned number) const {
-  auto product = dyn_cast<MatMulOp>(op);
-  if (!product || number != 0 || !product.getType().getElementType().isF32() ||
-      product.getLhs().getType() != product.getType() || product.getType().getNumElements() * 4 < kLeastBytesInPlace)
+bool OneDnn::writesOver(const CallShape &call, unsigned number) const {
+  if (!call.as<ProductCall>() || number != 0 || !call.result.getElementType().isF32() ||
+      call.operands[0] != call.result || call.result.getNumElements() * 4 < kLeastBytesInPlace)
     return false;
   // Each row of the result is made of the same row of the first factor.
-  Definition definition = cast<DefinitionOpInterface>(op).getDefinition();
-  ArrayRef<layout::AccessDim> dims = definition.reads.front().dims;
-  return definition.reads.front().operand == 0 && llvm::all_of(llvm::enumerate(dims.drop_back()), [](auto each) {
-           return each.value() == layout::AccessDim(Definition::at(each.index()));
-         });
+  ArrayRef<layout::AccessDim> dims = call.reads.front().get();
+  return llvm::all_of(llvm::enumerate(dims.drop_back()),
+                      [](auto each) { return each.value() == layout::AccessDim(Definition::at(each.index())); });
 }
 
-FloatType OneDnn::getComputeType(Operation *op, FloatType type) const {
+FloatType OneDnn::getComputeType(const CallShape &, FloatType type) const {
   if (type.isF32() || (type.isBF16() && hasBF16))
     return type;
-  return type.isF16() || type.isBF16() ? Float32Type::get(op->getContext()) : FloatType();
+  return type.isF16() || type.isBF16() ? Float32Type::get(type.getContext()) : FloatType();
 }
 
 std::unique_ptr<Library> dovetail::createOneDnn(ArrayRef<std::string> features) {

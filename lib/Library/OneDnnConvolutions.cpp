@@ -32,7 +32,7 @@ namespace {
 /// The facts that decide which of the library's implementations takes a part of a convolution. Padding is that of the
 /// whole: no part has more.
 struct Shape {
-  Shape(plan::ConvolutionOp call, const layout::Box &loops);
+  Shape(const CallShape &call, const layout::Box &loops);
   /// Products that a result is the sum of.
   int64_t getTerms() const { return inputs * form.numTaps(); }
 
@@ -48,16 +48,15 @@ struct Shape {
 };
 } // namespace
 
-Shape::Shape(plan::ConvolutionOp call, const layout::Box &loops) : form(*call.getForm()), dims(form.windows.size()) {
-  RankedTensorType input = plan::getTensor(call.getInput()), output = plan::getTensor(call.getOutput());
+Shape::Shape(const CallShape &call, const layout::Box &loops)
+    : form(*call.as<calls::ConvolutionForm>()), dims(form.windows.size()) {
   inputs = std::max<int64_t>(loops[static_cast<int>(dims) + 2].size(), 1);
-  outputs = std::min(output.getDimSize(1) / form.groups, loops[1].size());
+  outputs = std::min(call.result.getDimSize(1) / form.groups, loops[1].size());
   columns = loops[static_cast<int>(dims) + 1].size();
   isDepthwise = form.groups > 1 && inputs == 1 && outputs == 1;
   for (auto [dim, window] : llvm::enumerate(form.windows)) {
     padBefore = window.pad;
-    padBehind =
-        (output.getDimSize(dim + 2) - 1) * window.stride + window.reach() - window.pad - input.getDimSize(dim + 2);
+    padBehind = call.getPadBehind(dim, window);
     isPadded |= padBefore > 0 || padBehind > 0;
     reachesOut |= padBefore >= window.reach() || padBehind >= window.reach();
     isDilated |= window.dilation > 1 && window.kernel > 1;
@@ -107,12 +106,12 @@ static bool isSlowWithAvx512(const Shape &shape) {
   return shape.inputs <= vector / 4 || shape.outputs <= vector / 4 || shape.reachesOut;
 }
 
-bool dovetail::mayGather(plan::ConvolutionOp call) {
-  return plan::getTensor(call.getOutput()).getElementType().isF32() &&
-         calls::gatheredPhases(*call.getForm()) <= calls::gatheredMostPhases;
+bool dovetail::mayGather(const CallShape &call) {
+  const auto *form = call.as<calls::ConvolutionForm>();
+  return form && call.result.getElementType().isF32() && calls::gatheredPhases(*form) <= calls::gatheredMostPhases;
 }
 
-bool dovetail::isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool hasAvx2, bool hasAvx512) {
+bool dovetail::isSlowConvolution(const CallShape &call, const layout::Box &loops, bool hasAvx2, bool hasAvx512) {
   if (!mayGather(call))
     return false;
   Shape shape(call, loops);

@@ -13,16 +13,16 @@
 #ifndef DOVETAIL_LIB_LIBRARY_ONEDNNCONVOLUTIONS_H
 #define DOVETAIL_LIB_LIBRARY_ONEDNNCONVOLUTIONS_H
 
-#include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Layout/Box.h"
+#include "dovetail/Library/CallShape.h"
 
 namespace dovetail {
 
 /// Whether the runtime's own kernels can do `call`, over gathered rows.
-bool mayGather(plan::ConvolutionOp call);
+bool mayGather(const CallShape &call);
 
 /// As `Library::isSlow`, of the part of `call` that computes `loops`, on a processor with AVX2 and AVX-512 or without.
-bool isSlowConvolution(plan::ConvolutionOp call, const layout::Box &loops, bool hasAvx2, bool hasAvx512);
+bool isSlowConvolution(const CallShape &call, const layout::Box &loops, bool hasAvx2, bool hasAvx512);
 
 } // namespace dovetail
 

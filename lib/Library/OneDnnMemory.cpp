@@ -24,9 +24,6 @@
 
 #include "OneDnnConvolutions.h"
 
-#include "dovetail/Calls/Winograd.h"
-#include "dovetail/Dialect/Plan/IR/Plan.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -119,10 +116,10 @@ static int64_t getPackedBytes(const calls::ConvolutionForm &form, int64_t groups
 }
 
 /// Whether a call adds a tensor as large as its result, which lies in memory before. It may add others behind the sum.
-template <typename CallT> static bool addsTensor(CallT call) {
+static bool addsTensor(plan::CallOpInterface call) {
   auto isAdd = [](plan::PostOpAttr op) { return op.getKind() == PostOpKind::AddTensor; };
   int64_t elements = plan::getTensor(call.getOutput()).getNumElements();
-  return llvm::any_of(call.getPostOps().template getAsRange<plan::PostOpAttr>(), isAdd) &&
+  return llvm::any_of(call.getPostOps().getAsRange<plan::PostOpAttr>(), isAdd) &&
          llvm::any_of(call.getPostTensors(),
                       [&](Value ref) { return plan::getTensor(ref).getNumElements() == elements; });
 }
@@ -137,9 +134,8 @@ static int64_t getDescriptorBytes(const calls::ConvolutionForm &form) {
 }
 
 /// Of a convolution in f32 that the runtime's own kernels do where an implementation of the library takes more.
-static CallBytes getFloatMemory(plan::ConvolutionOp op, const Box &loops, int64_t groups, int64_t inputs,
-                                int64_t outputs, bool packsOnce, bool hasAvx512) {
-  calls::ConvolutionForm form = *op.getForm();
+static CallBytes getFloatMemory(plan::CallOpInterface op, const calls::ConvolutionForm &form, const Box &loops,
+                                int64_t groups, int64_t inputs, int64_t outputs, bool packsOnce, bool hasAvx512) {
   int64_t rows = roundUp(inputs, 16), blocked = groups * getBlockedOutputs(outputs);
   if (!form.isTransposed) {
     // Code for AVX-512 pads no inputs, but those of groups.
@@ -159,27 +155,18 @@ static CallBytes getFloatMemory(plan::ConvolutionOp op, const Box &loops, int64_
   return bytes;
 }
 
-static CallBytes getMemory(plan::ConvolutionOp op, const Box &loops, bool packsOnce, bool hasAvx512) {
+static CallBytes getMemory(const calls::ConvolutionForm &form, plan::CallOpInterface op, const Box &loops,
+                           bool packsOnce, bool hasAvx512) {
   ArrayRef<int64_t> output = plan::getTensor(op.getOutput()).getShape();
   int64_t rank = output.size(), elementBytes = getElementBytes(op.getOutput());
-  calls::ConvolutionForm form = *op.getForm();
   int64_t outputs = output[1] / form.groups;
   int64_t groups = llvm::divideCeil(loops[1].hi, outputs) - loops[1].lo / outputs;
   outputs = std::min(outputs, loops[1].size());
   int64_t inputs = std::max<int64_t>(loops[rank].size(), 1);
   if (plan::getTensor(op.getOutput()).getElementType().isInteger(32))
     return getIntegerMemory(form, loops, groups, inputs, outputs, packsOnce);
-  if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Winograd) {
-    int64_t tiles = loops[0].size();
-    for (int64_t dim = 2; dim < rank; ++dim)
-      tiles *= llvm::divideCeil(loops[dim].size(), calls::winogradTile);
-    CallBytes bytes{0, 0, calls::winogradScratchBytes(inputs, outputs, tiles)};
-    (packsOnce ? bytes.packed : bytes.scratch) += calls::winogradWeightBytes(inputs, outputs);
-    return bytes;
-  }
-
-  if (mayGather(op))
-    return getFloatMemory(op, loops, groups, inputs, outputs, packsOnce, hasAvx512);
+  if (mayGather(CallShape::get(op)))
+    return getFloatMemory(op, form, loops, groups, inputs, outputs, packsOnce, hasAvx512);
 
   // Of 16 bits, rows of the processor's matrices (AMX) have 64 bytes.
   int64_t rows = roundUp(inputs, elementBytes == 2 ? 32 : 16), taps = form.numTaps();
@@ -216,13 +203,13 @@ static bool isPlain(Value ref, bool mayTranspose) {
 }
 
 /// Whether both operands of a product have the same batches, once dimensions of rows are one.
-static bool hasSameBatches(plan::MatMulOp op) {
+static bool hasSameBatches(const ProductCall &form, Value a, Value b) {
   auto getBatches = [&](Value ref) {
     ArrayRef<int64_t> batches = plan::getTensor(ref).getShape().drop_back(2);
-    return batches.drop_back(std::min<size_t>(op.getRowDims() - 1, batches.size()));
+    return batches.drop_back(std::min<size_t>(form.rowDims - 1, batches.size()));
   };
   auto isOne = [](int64_t extent) { return extent == 1; };
-  ArrayRef<int64_t> left = getBatches(op.getA()), right = getBatches(op.getB());
+  ArrayRef<int64_t> left = getBatches(a), right = getBatches(b);
   size_t common = std::min(left.size(), right.size());
   return left.take_back(common) == right.take_back(common) && llvm::all_of(left.drop_back(common), isOne) &&
          llvm::all_of(right.drop_back(common), isOne);
@@ -233,77 +220,84 @@ static bool hasSameBatches(plan::MatMulOp op) {
 /// the other or their rows lie a power of two apart. Of operands that are not plain, or have other batches, it may copy
 /// blocks of both. On others it copies nothing into scratch memory. There it allocates room of its own, for blocks that
 /// do not grow with the operands.
-static int64_t getFloatScratch(plan::MatMulOp op, int64_t rows, int64_t columns, int64_t terms, bool packs) {
+static int64_t getFloatScratch(const ProductCall &form, plan::CallOpInterface op, int64_t rows, int64_t columns,
+                               int64_t terms, bool packs) {
   constexpr int64_t mostTerms = 1024, blockOfColumns = 64, blockOfRows = 256, manyColumns = 256;
-  int64_t rank = plan::getTensor(op.getA()).getRank(), term = 4 * (std::min(roundUp(terms, 16), mostTerms) + 16);
+  Value a = op.getCallOperands()[0], b = op.getCallOperands()[1];
+  int64_t rank = plan::getTensor(a).getRank(), term = 4 * (std::min(roundUp(terms, 16), mostTerms) + 16);
   int64_t sums = addsTensor(op) ? getBytesOfSums(rows) : 0;
-  if (!hasSameBatches(op) || !isPlain(op.getA(), false) || !isPlain(op.getOutput(), false) ||
-      !isPlain(op.getB(), /*mayTranspose=*/rank == 2))
+  if (!hasSameBatches(form, a, b) || !isPlain(a, false) || !isPlain(op.getOutput(), false) ||
+      !isPlain(b, /*mayTranspose=*/rank == 2))
     return kSmall / 2 + sums + term * (blockOfColumns + std::min(rows, blockOfRows));
-  bool isCopied = !packs && (!isPlain(op.getB(), false) || (columns > manyColumns && llvm::isPowerOf2_64(columns)));
+  bool isCopied = !packs && (!isPlain(b, false) || (columns > manyColumns && llvm::isPowerOf2_64(columns)));
   return kOfProduct + sums + (isCopied ? term * blockOfColumns : 0);
 }
 
 /// Scratch bytes of a thread for a product of 16 or 8 bits. The processor's matrices (AMX) may do it. No other
 /// implementation takes more. Factors are copied, and padded where terms fill no matrix. The bound was compared with
 /// 54 000 random products: of up to 600 rows and 8000 terms, and some of up to 120 000 terms.
-static int64_t getMatrixScratch(plan::MatMulOp op, int64_t rows, int64_t terms, bool packs) {
+static int64_t getMatrixScratch(const ProductCall &form, plan::CallOpInterface op, int64_t rows, int64_t terms,
+                                bool packs) {
   constexpr int64_t most = 5 << 20, mostRows = 576, columnsOfSums = 384, mostRowsOfSums = 320;
   int64_t depth = roundUp(terms, 64), blockOfRows = std::min(roundUp(rows, 64) + 64, mostRows);
-  bool isCopied = depth != terms || !isPlain(op.getA(), /*mayTranspose=*/false) || op.getForm()->transposesA;
+  bool isCopied = depth != terms || !isPlain(op.getCallOperands()[0], /*mayTranspose=*/false) || form.transposesA;
   int64_t bytes = kSmall / 4 + 16 * depth + 4 * columnsOfSums * std::min(blockOfRows, mostRowsOfSums);
   bytes += packs ? 0 : (isCopied ? 256 : 128) * depth;
   bytes += isCopied ? 4 * blockOfRows * (depth + 64) : 0;
   return std::min(bytes, most + 64 * depth);
 }
 
-static CallBytes getMemory(plan::MatMulOp op, const Box &loops, bool packsOnce) {
-  ArrayRef<int64_t> weights = plan::getTensor(op.getB()).getShape();
+static CallBytes getMemory(const ProductCall &form, plan::CallOpInterface op, const Box &loops, bool packsOnce) {
+  RankedTensorType second = plan::getTensor(op.getCallOperands()[1]);
+  ArrayRef<int64_t> weights = second.getShape();
   int64_t rank = loops.rank() - 1, elementBytes = getElementBytes(op.getOutput());
   int64_t columns = loops[rank - 1].size(), sum = std::max<int64_t>(loops[rank].size(), 1), results = 1, rows = 1;
   for (int64_t dim = 0; dim < rank; ++dim)
     results *= loops[dim].size();
-  int64_t batches = rank - 1 - static_cast<int64_t>(op.getRowDims());
+  int64_t batches = rank - 1 - form.rowDims;
   for (int64_t dim = batches; dim < rank - 1; ++dim)
     rows *= loops[dim].size();
   // The library packs no second factor of a product with batches, be these of one element.
   bool packs = packsOnce && batches == 0;
   CallBytes bytes;
   if (plan::getTensor(op.getOutput()).getElementType().isInteger(32)) {
-    bytes.threadScratch = getMatrixScratch(op, rows, sum, packs);
+    bytes.threadScratch = getMatrixScratch(form, op, rows, sum, packs);
   } else if (elementBytes < 4) {
-    bytes.threadScratch = getMatrixScratch(op, rows, sum, packs);
+    bytes.threadScratch = getMatrixScratch(form, op, rows, sum, packs);
     bytes.scratch = 4 * results; // The result in f32.
   } else {
-    bytes.threadScratch = getFloatScratch(op, rows, columns, sum, packs);
+    bytes.threadScratch = getFloatScratch(form, op, rows, columns, sum, packs);
   }
   if (!packsOnce)
     return bytes;
   int64_t batch = 1;
   for (int64_t dim = 0, batches = weights.size() - 2; dim < batches; ++dim)
     batch *= weights[dim] == 1 ? 1 : loops[rank - static_cast<int64_t>(weights.size()) + dim].size();
-  elementBytes = getElementBytes(op.getB());
+  elementBytes = second.getElementTypeBitWidth() / 8;
   bytes.packed = batch * roundUp(columns, 64) * roundUp(sum, 64 / elementBytes) * elementBytes;
   return bytes;
 }
 
-static CallBytes getMemory(plan::PoolOp op, const Box &loops) {
+static CallBytes getMemory(const PoolCall &form, int64_t rank, const Box &loops) {
   // Of the channels of a vector, what a thread reads and writes, in f32.
-  int64_t rank = plan::getTensor(op.getOutput()).getRank(), read = 1;
-  calls::PoolForm form = *op.getForm();
+  int64_t read = 1;
   for (int64_t dim = 2; dim < rank; ++dim)
     read *= (loops[dim].size() - 1) * form.windows[dim - 2].stride + form.windows[dim - 2].kernel;
   return {0, 0, kSmall + 16 * 4 * (read + getSpatialVolume(loops, rank))};
 }
 
-std::optional<CallBytes> dovetail::getOneDnnMemory(Operation *call, const Box &loops, bool packsOnce, bool hasAvx512) {
-  return TypeSwitch<Operation *, std::optional<CallBytes>>(call)
-      .Case([&](plan::ConvolutionOp op) -> std::optional<CallBytes> {
-        if (op.getAlgorithm() == plan::ConvolutionAlgorithm::Gathered)
-          return std::nullopt;
-        return getMemory(op, loops, packsOnce, hasAvx512);
-      })
-      .Case([&](plan::MatMulOp op) { return getMemory(op, loops, packsOnce); })
-      .Case([&](plan::PoolOp op) { return getMemory(op, loops); })
-      .Default([](Operation *) { return std::nullopt; });
+std::optional<CallBytes> dovetail::getOneDnnMemory(plan::CallOpInterface call, const Box &loops, bool packsOnce,
+                                                   bool hasAvx512) {
+  using Bytes = std::optional<CallBytes>;
+  if (call.getAlgorithm() != plan::ConvolutionAlgorithm::Library)
+    return std::nullopt;
+  int64_t rank = plan::getTensor(call.getOutput()).getRank();
+  return std::visit(
+      FormVisitor{[&](const calls::ConvolutionForm &form) -> Bytes {
+                    return getMemory(form, call, loops, packsOnce, hasAvx512);
+                  },
+                  [&](const ProductCall &form) -> Bytes { return getMemory(form, call, loops, packsOnce); },
+                  [&](const PoolCall &form) -> Bytes { return getMemory(form, rank, loops); },
+                  [](const auto &) -> Bytes { return std::nullopt; }},
+      *call.getCallForm());
 }

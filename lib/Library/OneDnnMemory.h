@@ -18,7 +18,7 @@
 namespace dovetail {
 
 /// As `Library::getMemoryBound`, on a processor with or without AVX-512.
-std::optional<CallBytes> getOneDnnMemory(mlir::Operation *call, const layout::Box &loops, bool packsOnce,
+std::optional<CallBytes> getOneDnnMemory(plan::CallOpInterface call, const layout::Box &loops, bool packsOnce,
                                          bool hasAvx512);
 
 } // namespace dovetail

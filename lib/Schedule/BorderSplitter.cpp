@@ -61,7 +61,7 @@ private:
 } // namespace
 
 bool BorderSplitter::canSplit() {
-  if (!isa<plan::LaunchOp, plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>(*step) || step.getStepWrites().empty())
+  if (!plan::isDivisible(step) || step.getStepWrites().empty())
     return false;
   if (auto launch = dyn_cast<plan::LaunchOp>(*step)) {
     kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(step, launch.getKernelAttr());

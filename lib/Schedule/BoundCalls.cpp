@@ -14,7 +14,6 @@
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Library/Library.h"
 #include "dovetail/Schedule/Passes.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace dovetail {
 #define GEN_PASS_DEF_BOUNDCALLS
@@ -32,9 +31,11 @@ struct BoundCalls : dovetail::impl::BoundCallsBase<BoundCalls> {
 };
 } // namespace
 
-/// True if `weights` of `call` never change after the prologue, which `call` is not part of.
-static bool packsOnce(Operation *call, Value weights) {
-  plan::BufferOp buffer = plan::getBufferOp(weights);
+/// True if what libraries pack of `call` never changes after the prologue, which `call` is not part of.
+static bool packsOnce(plan::CallOpInterface call) {
+  if (!isSumOfProducts(*call.getCallForm()))
+    return false;
+  plan::BufferOp buffer = plan::getBufferOp(call.getCallOperands()[1]);
   return buffer && buffer.getKind() != plan::BufferKind::Arena && !isa<plan::PrologueOp>(call->getParentOp());
 }
 
@@ -45,8 +46,8 @@ static ArrayRef<int64_t> compress(ArrayRef<int64_t> numbers) {
 
 /// Adds to `whole`, what `call` takes if one thread computes `loops`, what it takes if several threads divide them.
 /// What one thread takes stays the same.
-static LogicalResult addThreads(Operation *call, const layout::Box &loops, plan::DivisionAttr division, bool packsOnce,
-                                const Libraries &libraries, CallBytes &whole) {
+static LogicalResult addThreads(plan::CallOpInterface call, const layout::Box &loops, plan::DivisionAttr division,
+                                bool packsOnce, const Libraries &libraries, CallBytes &whole) {
   int64_t extent = loops[division.getLoop()].size(), steps = llvm::divideCeil(extent, division.getStep());
   // What more parts take, each of which is no larger, follows from what fewer take.
   static constexpr int64_t counts[] = {2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64};
@@ -80,14 +81,15 @@ static LogicalResult addThreads(Operation *call, const layout::Box &loops, plan:
   return success();
 }
 
-/// The bounds of `call`, whose output has `rank` dimensions, on all ranks, and `spare` bytes; null if the library does
-/// not say.
-static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t rank, bool packsOnce, int64_t spare,
-                                      const Libraries &libraries, const layout::Mesh &mesh) {
-  SmallVector<int64_t> extents = plan::getExtents(loops);
-  layout::Sharding sharding = toLayout(plan::getDims(loops), mesh);
+/// The bounds of `call` on all ranks, and `spare` bytes; null if the library does not say.
+static plan::CallMemoryAttr getMemory(plan::CallOpInterface call, int64_t spare, const Libraries &libraries,
+                                      const layout::Mesh &mesh) {
+  bool once = packsOnce(call);
+  int64_t rank = plan::getTensor(call.getOutput()).getRank();
+  SmallVector<int64_t> extents = plan::getExtents(call.getLoops());
+  layout::Sharding sharding = toLayout(plan::getDims(call.getLoops()), mesh);
   SmallVector<int64_t> packed, scratch, threadScratch, threadPacked;
-  auto division = call->getAttrOfType<plan::DivisionAttr>("division");
+  plan::DivisionAttr division = call.getDivisionAttr();
   for (int number = 0, ranks = mesh.numRanks(); number < ranks; ++number) {
     layout::Box box = sharding.boxOf(mesh, extents, number);
     bool isIdle = false;
@@ -95,11 +97,11 @@ static plan::CallMemoryAttr getMemory(Operation *call, ArrayAttr loops, int64_t 
       isIdle |= box[dim].empty();
     CallBytes bytes;
     if (!isIdle) {
-      std::optional<CallBytes> bound = libraries.getMemoryBound(call, box, packsOnce);
+      std::optional<CallBytes> bound = libraries.getMemoryBound(call, box, once);
       if (!bound)
         return {};
       bytes = *bound;
-      if (division && failed(addThreads(call, box, division, packsOnce, libraries, bytes)))
+      if (division && failed(addThreads(call, box, division, once, libraries, bytes)))
         return {};
     }
     packed.push_back(bytes.packed + spare);
@@ -121,21 +123,12 @@ void BoundCalls::runOnOperation() {
   if (!*mesh)
     return;
   layout::Mesh ranks = mesh->getMesh();
-  auto bound = [&](auto call, Value weights) {
-    int64_t rank = cast<plan::RefType>(call.getOutput().getType()).getTensor().getRank();
-    bool once = weights && packsOnce(call, weights);
-    plan::CallMemoryAttr memory = getMemory(call, call.getLoops(), rank, once, spare, *callable, ranks);
+  WalkResult result = getOperation().walk([&](plan::CallOpInterface call) {
+    plan::CallMemoryAttr memory = getMemory(call, spare, *callable, ranks);
     if (!memory)
-      return WalkResult(call.emitOpError("is a call whose memory no library of the target knows"));
+      return WalkResult(call->emitOpError("is a call whose memory no library of the target knows"));
     call.setMemoryAttr(memory);
     return WalkResult::advance();
-  };
-  WalkResult result = getOperation().walk([&](Operation *op) {
-    return TypeSwitch<Operation *, WalkResult>(op)
-        .Case([&](plan::ConvolutionOp call) { return bound(call, call.getWeights()); })
-        .Case([&](plan::MatMulOp call) { return bound(call, call.getB()); })
-        .Case<plan::PoolOp, plan::AttentionOp, plan::TransformOp>([&](auto call) { return bound(call, Value()); })
-        .Default(WalkResult::advance());
   });
   if (result.wasInterrupted())
     signalPassFailure();

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Chooses for each convolution of a program between the library's algorithm and Winograd's.
+// Chooses for each convolution of a program between the library's algorithm and those of the runtime's own.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dovetail/Cost/PassCluster.h"
 
-#include "dovetail/Calls/Winograd.h"
+#include "dovetail/Calls/ConvolutionAlgorithms.h"
 #include "dovetail/Cost/PlanSteps.h"
 #include "dovetail/Schedule/Passes.h"
 
@@ -58,15 +58,22 @@ LogicalResult ChooseAlgorithms::initialize(MLIRContext *context) {
 /// What a byte of weights more takes when a session starts, in seconds: it is computed, and memory that nobody has
 /// touched is written. Measured with ResNet-50, whose 247 MB of weights took a thread 0.11 s to pack.
 static constexpr double startSecondsPerByte = 0.45e-9;
-/// After so many runs Winograd's algorithm is to have saved what its weights took; where it never saves much, memory is
+/// After so many runs an algorithm is to have saved what its weights took; where it never saves much, memory is
 /// worth more.
 static constexpr double runsToRepay = 32;
 
-/// True if `call` may be done by Winograd's algorithm, and its weights never change.
-static bool isCandidate(plan::ConvolutionOp call) {
+/// The algorithms that `call` may be done by, if its weights never change.
+static SmallVector<plan::ConvolutionAlgorithm> getChoices(plan::ConvolutionOp call) {
+  SmallVector<plan::ConvolutionAlgorithm> choices;
   plan::BufferOp weights = plan::getBufferOp(call.getWeights());
-  return cast<plan::RefType>(call.getOutput().getType()).getTensor().getElementType().isF32() &&
-         calls::isWinogradForm(*call.getForm()) && weights && weights.getKind() != plan::BufferKind::Arena;
+  if (!plan::getTensor(call.getOutput()).getElementType().isF32() || !weights ||
+      weights.getKind() == plan::BufferKind::Arena)
+    return choices;
+  calls::ConvolutionForm form = *call.getForm();
+  for (const calls::AlgorithmEntry &algorithm : calls::getAlgorithms())
+    if (algorithm.isChoice() && algorithm.applies(form))
+      choices.push_back(plan::fromCalls(algorithm.algorithm));
+  return choices;
 }
 
 void ChooseAlgorithms::runOnOperation() {
@@ -83,35 +90,43 @@ void ChooseAlgorithms::runOnOperation() {
       call.setAlgorithm(algorithm);
       return counter.get(call);
     };
-    // Whether the rank that takes longest gains by Winograd's algorithm, with its part of what is paid at the start.
-    auto isFaster = [&](const PlanStep &winograd, const PlanStep &library) {
-      double most = 0, before = 0;
+    // Seconds of the rank that takes longest, with its part of what is paid at the start for more than `least` reads.
+    auto getSeconds = [&](const PlanStep &step, const PlanStep &least) {
+      double most = 0;
       for (int rank = 0, count = ranks.numRanks(); rank < count; ++rank) {
-        const StepWork &ours = winograd.getWork(rank), &other = library.getWork(rank);
-        // The two read the same but for weights.
-        double more = std::max(ours.readBytes - other.readBytes, 0.0);
-        most = std::max(most, found->getDevice(rank).getSeconds(ours) + more * startSecondsPerByte / runsToRepay);
-        before = std::max(before, found->getDevice(rank).getSeconds(other));
+        const StepWork &work = step.getWork(rank);
+        // Both read the same but for weights.
+        double more = std::max(work.readBytes - least.getWork(rank).readBytes, 0.0);
+        most = std::max(most, found->getDevice(rank).getSeconds(work) + more * startSecondsPerByte / runsToRepay);
       }
-      return most < before;
+      return most;
     };
     // What the prologue does runs once.
     for (auto call : llvm::to_vector(program.getBlock()->getOps<plan::ConvolutionOp>())) {
-      if (!isCandidate(call))
+      SmallVector<plan::ConvolutionAlgorithm> choices = getChoices(call);
+      if (choices.empty())
         continue;
       // What else there is: the library's way or, where that is slow, another.
-      plan::ConvolutionAlgorithm other = call.getAlgorithm();
+      plan::ConvolutionAlgorithm best = call.getAlgorithm();
       if (!given.empty()) {
         plan::ConvolutionAlgorithm chosen = given[std::min(number++, given.size() - 1)];
-        call.setAlgorithm(chosen == plan::ConvolutionAlgorithm::Library ? other : chosen);
+        call.setAlgorithm(llvm::is_contained(choices, chosen) ? chosen : best);
         continue;
       }
-      FailureOr<PlanStep> library = getWork(call, other);
-      FailureOr<PlanStep> winograd = getWork(call, plan::ConvolutionAlgorithm::Winograd);
-      if (failed(library) || failed(winograd))
+      FailureOr<PlanStep> other = getWork(call, best);
+      if (failed(other))
         return signalPassFailure();
-      if (!isFaster(*winograd, *library))
-        call.setAlgorithm(other);
+      double least = getSeconds(*other, *other);
+      for (plan::ConvolutionAlgorithm algorithm : choices) {
+        FailureOr<PlanStep> step = getWork(call, algorithm);
+        if (failed(step))
+          return signalPassFailure();
+        if (double seconds = getSeconds(*step, *other); seconds < least) {
+          least = seconds;
+          best = algorithm;
+        }
+      }
+      call.setAlgorithm(best);
     }
   }
 }

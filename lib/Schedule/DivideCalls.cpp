@@ -14,7 +14,6 @@
 #include "dovetail/Cost/PassCluster.h"
 #include "dovetail/Dialect/Dovetail/IR/MeshPass.h"
 #include "dovetail/Schedule/Passes.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
 
@@ -56,38 +55,41 @@ struct Candidate {
 } // namespace
 
 /// What parts of dimension `dim` of the output must not cut.
-static int64_t getStep(Operation *call, int dim) {
-  return TypeSwitch<Operation *, int64_t>(call)
-      .Case([&](plan::ConvolutionOp op) -> int64_t {
-        calls::ConvolutionForm form = *op.getForm();
-        if (dim == 1) // Whole groups, and whole vectors.
-          return std::lcm(kVector, form.groups > 1 ? plan::getTensor(op.getOutput()).getDimSize(1) / form.groups : 1);
-        return dim >= 2 && form.isTransposed ? form.windows[dim - 2].stride : 1;
-      })
-      .Case([&](plan::MatMulOp op) { return dim == plan::getTensor(op.getOutput()).getRank() - 1 ? kColumns : 1; })
-      .Case([&](plan::PoolOp) { return dim == 1 ? kVector : 1; });
+static int64_t getStep(const CallForm &form, RankedTensorType output, int dim) {
+  return std::visit(
+      FormVisitor{[&](const calls::ConvolutionForm &form) -> int64_t {
+                    if (dim == 1) // Whole groups, and whole vectors.
+                      return std::lcm(kVector, form.groups > 1 ? output.getDimSize(1) / form.groups : 1);
+                    return dim >= 2 && form.isTransposed ? form.windows[dim - 2].stride : 1;
+                  },
+                  [&](const ProductCall &) -> int64_t { return dim == output.getRank() - 1 ? kColumns : 1; },
+                  [&](const PoolCall &) -> int64_t { return dim == 1 ? kVector : 1; },
+                  [](const auto &) -> int64_t { return 1; }},
+      form);
 }
 
 /// The loops that may be divided: of the output's dimensions the outermost in memory in which ranks have more than one
 /// element, so that parts are whole pieces of memory, and of products without epilogue the rows.
-static SmallVector<Candidate> getCandidates(Operation *call, Value output, ArrayRef<Box> boxes) {
+static SmallVector<Candidate> getCandidates(plan::CallOpInterface call, ArrayRef<Box> boxes) {
   SmallVector<Candidate> candidates;
-  plan::BufferOp buffer = plan::getBufferOp(output);
+  CallForm form = *call.getCallForm();
+  RankedTensorType output = plan::getTensor(call.getOutput());
+  plan::BufferOp buffer = plan::getBufferOp(call.getOutput());
   if (!buffer)
     return candidates;
   layout::MemoryFormat format = buffer.getFormat().toLayout();
-  auto add = [&](int dim) { candidates.push_back({dim, getStep(call, dim)}); };
+  auto add = [&](int dim) { candidates.push_back({dim, getStep(form, output, dim)}); };
   for (int dim : format.order)
     if (llvm::any_of(boxes, [&](const Box &box) { return box[dim].size() > 1; })) {
       add(dim);
       break;
     }
-  auto product = dyn_cast<plan::MatMulOp>(call);
+  auto *product = std::get_if<ProductCall>(&form);
   if (!product)
     return candidates;
   // Libraries are fast with products whose rows are apart in memory, but not with epilogues there.
   int rows = static_cast<int>(format.order.size()) - 2;
-  if (product.getRowDims() == 1 && product.getPostOps().empty() &&
+  if (product->rowDims == 1 && call.getPostOps().empty() &&
       llvm::none_of(candidates, [&](Candidate each) { return each.loop == rows; }))
     add(rows);
   return candidates;
@@ -97,7 +99,7 @@ namespace {
 /// How long a call takes if so many threads divide one of its loops.
 class DivisionCosts {
 public:
-  DivisionCosts(Operation *call, const Box &loops, const Device &device, Candidate candidate)
+  DivisionCosts(plan::CallOpInterface call, const Box &loops, const Device &device, Candidate candidate)
       : call(call), loops(loops), device(device), candidate(candidate),
         steps(llvm::divideCeil(loops[candidate.loop].size(), candidate.step)) {}
 
@@ -116,7 +118,7 @@ public:
   int64_t getMaxParts() const { return std::min(steps, kMaxParts); }
 
 private:
-  Operation *call;
+  plan::CallOpInterface call;
   const Box &loops;
   const Device &device;
   Candidate candidate;
@@ -125,14 +127,14 @@ private:
 } // namespace
 
 /// How to divide `call`, whose loops ranks have so; null if one thread is as fast.
-static plan::DivisionAttr divide(Operation *call, Value output, ArrayRef<Box> boxes, const Cluster &cluster) {
+static plan::DivisionAttr divide(plan::CallOpInterface call, ArrayRef<Box> boxes, const Cluster &cluster) {
   auto largest = llvm::max_element(boxes, [](const Box &a, const Box &b) { return a.volume() < b.volume(); });
   if (largest->volume() == 0)
     return {};
   const Device &device = cluster.getDevice(largest - boxes.begin());
   plan::DivisionAttr best;
   double least = std::numeric_limits<double>::infinity();
-  for (Candidate candidate : getCandidates(call, output, boxes)) {
+  for (Candidate candidate : getCandidates(call, boxes)) {
     DivisionCosts costs(call, *largest, device, candidate);
     double single = costs.getSeconds(1), fastest = single;
     int64_t parts = 1;
@@ -158,23 +160,18 @@ static plan::DivisionAttr divide(Operation *call, Value output, ArrayRef<Box> bo
 }
 
 LogicalResult DivideCalls::run(MeshOp) {
-  getOperation().walk([&](Operation *op) {
-    // What runs once is not worth it.
-    if (isa_and_nonnull<plan::PrologueOp>(op->getParentOp()))
+  getOperation().walk([&](plan::CallOpInterface call) {
+    // What runs once is not worth it. Kernels of the runtime's own divide themselves.
+    if (isa_and_nonnull<plan::PrologueOp>(call->getParentOp()) ||
+        call.getAlgorithm() != plan::ConvolutionAlgorithm::Library || !isElementwise(*call.getCallForm()))
       return;
-    // Kernels of the runtime's own divide themselves.
-    if (auto convolution = dyn_cast<plan::ConvolutionOp>(op);
-        convolution && convolution.getAlgorithm() != plan::ConvolutionAlgorithm::Library)
-      return;
-    TypeSwitch<Operation *>(op).Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp>([&](auto call) {
-      SmallVector<int64_t> extents = plan::getExtents(call.getLoops());
-      layout::Sharding sharding = toLayout(plan::getDims(call.getLoops()), mesh);
-      SmallVector<Box> boxes;
-      for (int number = 0; number < mesh.numRanks(); ++number)
-        boxes.push_back(sharding.boxOf(mesh, extents, number));
-      if (plan::DivisionAttr division = divide(call, call.getOutput(), boxes, *found))
-        call.setDivisionAttr(division);
-    });
+    SmallVector<int64_t> extents = plan::getExtents(call.getLoops());
+    layout::Sharding sharding = toLayout(plan::getDims(call.getLoops()), mesh);
+    SmallVector<Box> boxes;
+    for (int number = 0; number < mesh.numRanks(); ++number)
+      boxes.push_back(sharding.boxOf(mesh, extents, number));
+    if (plan::DivisionAttr division = divide(call, boxes, *found))
+      call.setDivisionAttr(division);
   });
   return success();
 }

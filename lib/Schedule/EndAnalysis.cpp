@@ -87,21 +87,27 @@ EndAnalysis::Ends EndAnalysis::getNeed(Value ref) const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Whether a library call may be done in parts of dimension `dim` of its output, some of which are left out.
-static bool mayDivide(plan::StepOpInterface call, unsigned dim) {
-  int64_t last = plan::getTensor(call.getStepWrites().front()).getRank() - 1;
-  auto isApart = [&](ValueRange operands) {
-    plan::BufferOp output = plan::getBufferOp(call.getStepWrites().front());
-    return llvm::none_of(operands, [&](Value operand) { return plan::getBufferOp(operand) == output; });
-  };
-  return TypeSwitch<Operation *, bool>(call)
-      .Case([&](plan::ConvolutionOp op) { return dim != 1 && isApart({op.getInput(), op.getWeights()}); })
-      .Case([&](plan::PoolOp op) { return dim != 1 && isApart({op.getInput()}); })
-      .Case([&](plan::MatMulOp op) { return dim != last && isApart({op.getA(), op.getB()}); })
-      .Case([&](plan::AttentionOp op) {
-        return dim != last && !op.getParts() && isApart({op.getQuery(), op.getKey(), op.getValue()});
-      })
-      .Default(false);
+/// Whether `step`, if it is a library call, may be done in parts of dimension `dim` of its output, some of which are
+/// left out.
+static bool mayDivide(plan::StepOpInterface step, unsigned dim) {
+  auto call = dyn_cast<plan::CallOpInterface>(*step);
+  if (!call)
+    return false;
+  plan::BufferOp output = plan::getBufferOp(call.getOutput());
+  unsigned last = plan::getTensor(call.getOutput()).getRank() - 1;
+  bool mayBe = std::visit(FormVisitor{[&](const calls::ConvolutionForm &) { return dim != 1; },
+                                      [&](const PoolCall &) { return dim != 1; },
+                                      [&](const ProductCall &) { return dim != last; },
+                                      [&](const AttentionCall &form) { return dim != last && !form.isOfParts; },
+                                      [](const TransformCall &) { return false; }},
+                          *call.getCallForm());
+  return mayBe &&
+         llvm::none_of(call.getCallOperands(), [&](Value operand) { return plan::getBufferOp(operand) == output; });
+}
+
+bool dovetail::mayEnd(plan::StepOpInterface step) {
+  auto call = dyn_cast<plan::CallOpInterface>(*step);
+  return isa<plan::LaunchOp>(*step) || (call && !std::holds_alternative<TransformCall>(*call.getCallForm()));
 }
 
 int64_t dovetail::getCallStep(plan::StepOpInterface call, unsigned dim, ArrayRef<End> needs) {
@@ -117,15 +123,21 @@ int64_t dovetail::getCallStep(plan::StepOpInterface call, unsigned dim, ArrayRef
   layout::MemoryFormat format = buffer.getFormat().toLayout();
   bool isFirst = *llvm::find_if(format.order, ends) == static_cast<int>(dim);
   int64_t unit = 1, least = 1;
-  if (auto convolution = dyn_cast<plan::ConvolutionOp>(*call); convolution && dim >= 2) {
-    calls::ConvolutionForm form = *convolution.getForm();
-    unit = std::lcm(kWindowUnit, form.isTransposed ? form.windows[dim - 2].stride : 1);
-  } else if (isa<plan::PoolOp>(*call) && dim >= 2) {
-    unit = kWindowUnit;
-  } else if (isa<plan::MatMulOp, plan::AttentionOp>(*call) && dim + 2 == needs.size()) {
+  bool isRow = dim + 2 == needs.size();
+  auto ofRows = [&] {
+    if (!isRow)
+      return;
     unit = kRowUnit;
     least = kLeastRows;
-  }
+  };
+  std::visit(FormVisitor{[&](const calls::ConvolutionForm &form) {
+                           if (dim >= 2)
+                             unit = std::lcm(kWindowUnit, form.isTransposed ? form.windows[dim - 2].stride : 1);
+                         },
+                         [&](const PoolCall &) { unit = dim >= 2 ? kWindowUnit : 1; },
+                         [&](const ProductCall &) { ofRows(); }, [&](const AttentionCall &) { ofRows(); },
+                         [](const TransformCall &) {}},
+             *cast<plan::CallOpInterface>(*call).getCallForm());
   int64_t step = llvm::alignTo(llvm::divideCeil(extent, isFirst ? kFirstParts : kOtherParts), unit);
   step = std::max(step, least);
   return step < extent ? step : 1;
@@ -336,22 +348,22 @@ void EndAnalysis::visitLaunch(plan::LaunchOp launch) {
       need(read, known->second);
 }
 
-void EndAnalysis::visitCall(plan::StepOpInterface call) {
+void EndAnalysis::visitCall(plan::CallOpInterface call) {
   Ends ends = getLoopEnds(call);
   if (llvm::any_of(ends, [](const End &end) { return end.isNone(); }))
     return;
   SmallVector<layout::Interval> ranges;
-  for (int64_t extent : plan::getExtents(call->getAttrOfType<ArrayAttr>("loops")))
+  for (int64_t extent : plan::getExtents(call.getLoops()))
     ranges.push_back({0, std::max<int64_t>(extent, 1)});
   Ends loops = ends;
   // Columns of a product depend on columns of its second factor alone, which may be anything if nobody reads the
   // result.
-  if (isa<plan::MatMulOp>(*call))
+  if (std::holds_alternative<ProductCall>(*call.getCallForm()))
     loops.back() = getNeed(call.getStepWrites().front()).back();
   loops.resize(ranges.size(), End::all());
   SmallVector<Value> reads = call.getStepReads();
   size_t number = 0;
-  for (auto access : call->getAttrOfType<ArrayAttr>("reads").getAsRange<plan::AccessAttr>()) {
+  for (auto access : call.getReads().getAsRange<plan::AccessAttr>()) {
     Ends own;
     for (const layout::AccessDim &dim : access.getDims().get())
       own.push_back(getNeed(dim, loops, ranges));
@@ -368,13 +380,14 @@ void EndAnalysis::visit(plan::StepOpInterface step) {
   auto needAll = [&](Value ref) { need(ref, Ends(plan::getTensor(ref).getRank(), End::all())); };
   TypeSwitch<Operation *>(step)
       .Case([&](plan::LaunchOp launch) { visitLaunch(launch); })
-      .Case<plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>([&](auto) { visitCall(step); })
       .Case([&](plan::ReorderOp op) { need(op.getSource(), getNeed(op.getTarget())); })
       .Case([&](plan::ExchangeOp op) {
         for (auto [source, target] : llvm::zip(op.getSources(), op.getTargets()))
           need(source, getNeed(target));
       })
-      .Default([&](Operation *) {
+      .Default([&](Operation *op) {
+        if (mayEnd(step))
+          return visitCall(cast<plan::CallOpInterface>(op));
         for (Value read : step.getStepReads())
           needAll(read);
         // The next iteration may read all of it.

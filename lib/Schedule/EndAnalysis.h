@@ -37,7 +37,7 @@ public:
 private:
   void visit(plan::StepOpInterface step);
   void visitLaunch(plan::LaunchOp launch);
-  void visitCall(plan::StepOpInterface call);
+  void visitCall(plan::CallOpInterface call);
   void visitOperation(DefinitionOpInterface op, llvm::DenseMap<mlir::Value, Ends> &needs, plan::LaunchOp launch);
   /// Notes that so much of a value is needed, and of what else lies where it does, if no step makes it.
   void need(mlir::Value ref, llvm::ArrayRef<End> ends);
@@ -82,6 +82,9 @@ llvm::SmallVector<mlir::Value> getCounts(plan::ProgramOp program);
 
 /// Whether a kernel reports extents that differ, or are below 0, which it does in each iteration.
 bool checksExtents(plan::KernelOp kernel);
+
+/// Whether `step` may leave out what lies behind ends of its loops.
+bool mayEnd(plan::StepOpInterface step);
 
 /// The steps in which a call is prepared for the ends of loop `dim`, of those that have ends; 1: it does not end there.
 int64_t getCallStep(plan::StepOpInterface call, unsigned dim, llvm::ArrayRef<End> needs);

@@ -169,7 +169,7 @@ void LaunchEnder::endAtLengths(plan::StepOpInterface step, const EndAnalysis &an
 void LaunchEnder::run() {
   if (EndAnalysis analysis(program, symbols); analysis.run())
     for (auto step : program.getBlock()->getOps<plan::StepOpInterface>())
-      if (isa<plan::LaunchOp, plan::ConvolutionOp, plan::MatMulOp, plan::PoolOp, plan::AttentionOp>(*step))
+      if (mayEnd(step))
         endAtLengths(step, analysis);
   counts = getCounts(program);
   for (auto output : program.getBlock()->getOps<plan::OutputOp>())

@@ -39,7 +39,7 @@ public:
   std::vector<std::string> getFeatures(const CodeGenOptions &options) const override {
     return getCpuFeatures(options.cpu);
   }
-  bool hasWinograd(const CodeGenOptions &options) const override {
+  bool hasAlgorithms(const CodeGenOptions &options) const override {
     std::vector<std::string> features = getFeatures(options);
     return llvm::is_contained(features, "avx2") && llvm::is_contained(features, "fma");
   }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntegerFactors.h"
+#include "dovetail/Calls/ConvolutionAlgorithms.h"
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
@@ -127,6 +128,16 @@ static LogicalResult form(MatMulOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// Whether an algorithm whose steps round may do a convolution with `rows` rows of the windows of `op`.
+static bool mayRound(ConvOp op, int64_t rows) {
+  std::optional<CallForm> form = classify(op);
+  if (!form || rows == 0)
+    return false;
+  auto convolution = std::get<calls::ConvolutionForm>(*form);
+  convolution.windows.front().kernel = rows;
+  return calls::mayRound(convolution);
+}
+
 /// The parts of a convolution of at most `most` terms each; none if there are too many.
 static SmallVector<WindowPart> cutWindows(ConvOp op, int64_t most) {
   ArrayRef<int64_t> weights = shapeOf(op.getWeights());
@@ -134,11 +145,8 @@ static SmallVector<WindowPart> cutWindows(ConvOp op, int64_t most) {
   if (channels == 0 || window == 0 || row == 0 || op.getType().getNumElements() == 0)
     return {};
   int64_t rows = std::min(window, most / (row * channels));
-  // Convolutions of 3 x 3 in f32 may be done by Winograd's algorithm, whose steps round: no part has three rows of
-  // three.
-  bool isThreeWide = op.getGroups() == 1 && weights.drop_front(3) == ArrayRef<int64_t>{3};
-  if (isThreeWide && (rows < window || window == 3))
-    rows = std::min<int64_t>(rows, 2);
+  while (rows > 0 && (mayRound(op, rows) || mayRound(op, window % rows)))
+    --rows;
   int64_t width = rows > 0 ? channels : most / row;
   if (width == 0 || (width < channels && op.getGroups() != 1))
     return {};

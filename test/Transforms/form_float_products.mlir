@@ -59,9 +59,22 @@ func.func @rows(%x: tensor<1x50x10x8xui8>, %w: tensor<4x50x5x3xi8>) -> tensor<1x
 }
 
 // CHECK-LABEL: func @strides
-// CHECK: dovetail.conv {{.*}}pads_high = array<i64: 0, 0>, pads_low = array<i64: 3, 0>{{.*}}tensor<2x3x2x3xf32>) -> tensor<1x2x4x3xf32>
-// CHECK: dovetail.conv {{.*}}pads_high = array<i64: 2, 0>, pads_low = array<i64: 0, 0>{{.*}}tensor<2x3x1x3xf32>) -> tensor<1x2x4x3xf32>
-func.func @strides(%x: tensor<1x3x6x7xi8>, %w: tensor<2x3x3x3xi8>) -> tensor<1x2x4x3xi32> {
+// CHECK: dovetail.conv {{.*}}pads_high = array<i64: 0, 0>, pads_low = array<i64: 3, 0>{{.*}}tensor<1x114x2x3xf32>) -> tensor<1x1x3x2xf32>
+// CHECK: dovetail.conv {{.*}}pads_high = array<i64: 1, 0>, pads_low = array<i64: 0, 0>{{.*}}tensor<1x114x1x3xf32>) -> tensor<1x1x3x2xf32>
+func.func @strides(%x: tensor<1x114x5x5xi8>, %w: tensor<1x114x3x3xi8>) -> tensor<1x1x3x2xi32> {
+  %0 = dovetail.cast %x {to = i32} : (tensor<1x114x5x5xi8>) -> tensor<1x114x5x5xi32>
+  %1 = dovetail.cast %w {to = i32} : (tensor<1x114x3x3xi8>) -> tensor<1x114x3x3xi32>
+  %2 = dovetail.conv %0, %1 {strides = array<i64: 2, 2>, dilations = array<i64: 2, 1>, pads_low = array<i64: 3, 0>, pads_high = array<i64: 2, 0>}
+    : (tensor<1x114x5x5xi32>, tensor<1x114x3x3xi32>) -> tensor<1x1x3x2xi32>
+  return %2 : tensor<1x1x3x2xi32>
+}
+
+// Other algorithms are for windows without strides alone.
+// CHECK-LABEL: func @few_terms
+// CHECK: dovetail.conv {{.*}}tensor<2x3x3x3xf32>) -> tensor<1x2x4x3xf32>
+// CHECK-NOT: dovetail.conv
+// CHECK: return
+func.func @few_terms(%x: tensor<1x3x6x7xi8>, %w: tensor<2x3x3x3xi8>) -> tensor<1x2x4x3xi32> {
   %0 = dovetail.cast %x {to = i32} : (tensor<1x3x6x7xi8>) -> tensor<1x3x6x7xi32>
   %1 = dovetail.cast %w {to = i32} : (tensor<2x3x3x3xi8>) -> tensor<2x3x3x3xi32>
   %2 = dovetail.conv %0, %1 {strides = array<i64: 2, 2>, dilations = array<i64: 2, 1>, pads_low = array<i64: 3, 0>, pads_high = array<i64: 2, 0>}

@@ -18,12 +18,12 @@
 
 namespace dovetail {
 
-/// What `call`, a convolution, matrix product or pool of a program, does in so many iterations of its loops, if it
+/// What `call`, of a program, does in so many iterations of its loops, if it
 /// reads so many bytes of each of its operands and of the tensors of its epilogue.
-StepWork getCallWork(mlir::Operation *call, llvm::ArrayRef<int64_t> loops, llvm::ArrayRef<double> bytes);
+StepWork getCallWork(plan::CallOpInterface call, llvm::ArrayRef<int64_t> loops, llvm::ArrayRef<double> bytes);
 
 /// The same for these iterations, if it reads what they need.
-StepWork getCallWork(mlir::Operation *call, const layout::Box &loops);
+StepWork getCallWork(plan::CallOpInterface call, const layout::Box &loops);
 
 } // namespace dovetail
 

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_COST_CLUSTER_H
 #define DOVETAIL_COST_CLUSTER_H
 
+#include "dovetail/Calls/ConvolutionAlgorithms.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -51,9 +52,8 @@ struct StepWork {
   double resultOperations = 0;
   double readBytes = 0, writtenBytes = 0;
 
-  /// Of a convolution of 3 x 3 in f32, which this is, with `images` of `height` x `width` results of `inputs` channels,
-  /// what Winograd's algorithm F(4 x 4, 3 x 3) takes.
-  StepWork toWinograd(double images, double height, double width, double inputs) const;
+  /// Of a convolution in f32, which this is: what it takes by `algorithm`, a choice, where it has so many iterations.
+  StepWork by(const calls::AlgorithmEntry &algorithm, llvm::ArrayRef<int64_t> loops) const;
 };
 
 /// A device, or the cores of a CPU that a rank has. Times are in seconds, sizes in bytes.
@@ -86,8 +86,9 @@ struct Device {
   double copiedBytes = 0;
   /// Of computing and moving bytes, which go on at the same time, the part of the shorter one that comes on top.
   double serialShare = 0;
-  /// Whether convolutions may be done by Winograd's algorithm: what that takes follows from the speeds above.
-  bool hasWinograd = false;
+  /// Whether convolutions may be done by algorithms of the runtime's own: what these take follows from the speeds
+  /// above.
+  bool hasAlgorithms = false;
 
   /// What a step takes. Nothing where there is nothing to do.
   double getSeconds(const StepWork &work) const;
@@ -155,8 +156,8 @@ public:
   bool isUniform() const { return devices.size() == 1; }
   /// The same where factors of 32 bits are rounded to TF32, which has 19 bits, or to 16 bits.
   Cluster roundingFactors(unsigned bits) const;
-  /// The same where convolutions may be done by Winograd's algorithm.
-  Cluster withWinograd() const;
+  /// The same where convolutions may be done by algorithms of the runtime's own.
+  Cluster withAlgorithms() const;
   /// Those of the first ranks; ranks beyond have them once more.
   const std::vector<Device> &getDevices() const { return devices; }
   /// How many ranks there may be, at most; nothing for any number.

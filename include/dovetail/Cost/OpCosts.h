@@ -58,9 +58,7 @@ private:
   double getShare(llvm::ArrayRef<int64_t> sizes) const;
   /// `shape` is that of the first operand.
   void findRoles(const OpRelation &relation, const Definition &definition, llvm::ArrayRef<int64_t> shape);
-
-  /// Whether the accesses of `op` are those of a convolution that Winograd's algorithm is for.
-  static bool hasWinogradForm(const Definition &definition);
+  void findAlgorithms(const Definition &definition);
 
   /// Whether `op` folds rows that those who read its results go over again, in the same step if it has all of them.
   static bool isFoldOfRows(DefinitionOpInterface op, const Definition &definition);
@@ -77,8 +75,8 @@ private:
   double columnsOfGroup = 1;
   double operationsOfIteration = 1;
   StepWork form;
-  /// A convolution with constant weights that Winograd's algorithm is for.
-  bool isWinograd = false;
+  /// Of a convolution with constant weights, the algorithms that it may be done by.
+  llvm::SmallVector<const calls::AlgorithmEntry *, 1> algorithms;
   /// What lies in memory, of what is read and written.
   llvm::SmallVector<Tensor> read, written, weights, results;
   /// It is part of the step of the one that reads it.

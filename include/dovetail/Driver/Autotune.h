@@ -19,7 +19,10 @@
 
 namespace dovetail {
 
-/// The faster algorithm of each convolution that may be computed in several ways, in the order of the program, as
+/// The algorithms that convolutions may be done by instead of a library's, those first whose weights take most.
+llvm::SmallVector<plan::ConvolutionAlgorithm> listAlgorithms();
+
+/// The fastest algorithm of each convolution that may be computed in several ways, in the order of the program, as
 /// `CompileOptions::algorithms` takes them: that of which the rank that takes longest takes less. Compiles what
 /// `compilation` has partitioned once for each algorithm, and runs all ranks as threads of this process, with as many
 /// threads each as its options say, on random inputs. Empty if no convolution has a choice. Errors are those of

@@ -90,7 +90,7 @@ struct CompileOptions {
   bool mustFit = true;
   /// Whether, where memory is to be least, programs are made to see which objective gives the one that takes least.
   bool comparesMemory = true;
-  /// Whether weights may be transformed to larger ones, for Winograd's algorithm.
+  /// Whether weights may be transformed to larger ones, for algorithms that are faster with these.
   bool mayTransform = true;
   /// Whether weights may be stored in pieces, where memory matters.
   bool mayGather = true;

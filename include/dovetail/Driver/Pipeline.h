@@ -37,8 +37,9 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 /// What an error in a phase means for the user, unless the phase says otherwise.
 ExitCode getPhaseExitCode(Phase phase);
 
-/// Whether convolutions may be done by Winograd's algorithm, for which weights are transformed to larger ones.
-bool hasWinograd(const CompileOptions &options);
+/// Whether convolutions may be done by algorithms of the runtime's own, for which weights are transformed to larger
+/// ones.
+bool hasAlgorithms(const CompileOptions &options);
 
 /// Adds the passes of `phase` to `passes`, a pass manager of modules. Import and Emit have none.
 void addPasses(Phase phase, const CompileOptions &options, mlir::PassManager &passes);

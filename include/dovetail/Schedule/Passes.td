@@ -45,15 +45,16 @@ def ReplaceSlowCalls : Pass<"plan-replace-slow-calls", "::mlir::ModuleOp"> {
 def ChooseAlgorithms : Pass<"plan-choose-algorithms", "::mlir::ModuleOp"> {
   let summary = "Choose how convolutions are computed";
   let description = [{
-    Convolutions that Winograd's algorithm is for are done by it where that is estimated to take the slowest ranks less
-    time than the library's own way: transforms of inputs and results, a quarter of the multiplications, and weights
-    that are four times as large. That has to save enough in 32 runs to make up for what these take when a session
-    starts. Only those are considered whose weights never change, so that they are transformed once. With `algorithms`, which somebody measured, nothing is estimated. Comes after `dovetail-to-plan`, for programs
-    that run on CPUs.
+    Algorithms of the runtime's own (`dovetail/Calls/ConvolutionAlgorithms.h`) do a convolution that they are for where
+    that is estimated to take the slowest ranks less time than the library's own way. Winograd's has transforms of
+    inputs and results, a quarter of the multiplications, and weights that are four times as large. It has to save
+    enough in 32 runs to make up for the time that these weights take when a session starts. Only convolutions whose
+    weights never change are considered, so that weights are transformed once. With `algorithms`, which somebody
+    measured, nothing is estimated. Comes after `dovetail-to-plan`, for programs that run on CPUs.
   }];
   let options = [clusterOption,
                  ListOption<"algorithms", "algorithms", "std::string",
-                            "`library` or `winograd` for each convolution that has a choice, in the order of programs; "
+                            "`library` or an algorithm for each convolution that has a choice, in the order of programs; "
                             "the last one is for all that follow">];
   let dependentDialects = ["::dovetail::plan::PlanDialect"];
 }

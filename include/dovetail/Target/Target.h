@@ -52,8 +52,9 @@ public:
   virtual std::vector<std::string> getFeatures(const CodeGenOptions &options) const { return {}; }
   /// What its libraries can do with the factors of products of f32, the default first.
   virtual llvm::ArrayRef<plan::MathMode> getMathModes() const;
-  /// Whether the runtime has kernels for Winograd's algorithm on the processor that `options` name.
-  virtual bool hasWinograd(const CodeGenOptions &options) const { return false; }
+  /// Whether the runtime has kernels for algorithms of its own (`calls::getAlgorithms`) on the processor that `options`
+  /// name.
+  virtual bool hasAlgorithms(const CodeGenOptions &options) const { return false; }
   /// Whether the runtime has kernels for attention, which its libraries do.
   virtual bool hasAttention() const { return false; }
   /// Architectures that code can be generated for, ascending; none where CPUs are named instead.

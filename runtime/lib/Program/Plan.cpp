@@ -123,9 +123,10 @@ const char *StepInfo::kind() const {
   return std::visit(
       Overloaded{[](const KernelCall &) { return "kernel"; },
                  [](const ConvolutionCall &call) {
-                   return call.form.isTransposed                             ? "deconvolution"
-                          : call.algorithm == ConvolutionAlgorithm::Winograd ? "winograd"
-                                                                             : "convolution";
+                   const calls::AlgorithmEntry *algorithm = calls::findAlgorithm(call.algorithm);
+                   return call.form.isTransposed               ? "deconvolution"
+                          : algorithm && algorithm->isChoice() ? algorithm->name
+                                                               : "convolution";
                  },
                  [](const MatMulCall &) { return "matmul"; }, [](const PoolCall &) { return "pool"; },
                  [](const AttentionCall &) { return "attention"; }, [](const TransformCall &) { return "transform"; },

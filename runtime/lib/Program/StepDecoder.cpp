@@ -8,8 +8,6 @@
 
 #include "PlanDecoder.h"
 
-#include "dovetail/Calls/Gathered.h"
-#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Text/SourceName.h"
 
 #include <algorithm>
@@ -244,10 +242,9 @@ absl::Status Decoder::decodeLibrary(const std::string &where, const artifact::Li
     std::optional<ConvolutionAlgorithm> algorithm = fromSchema(source->algorithm());
     if (!algorithm)
       return damaged(where, " has algorithm number ", static_cast<int>(source->algorithm()), ", which does not exist");
-    if (*algorithm == ConvolutionAlgorithm::Winograd && !calls::isWinogradForm(call.form))
-      return damaged(where, " is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
-    if (*algorithm == ConvolutionAlgorithm::Gathered && calls::gatheredPhases(call.form) > calls::gatheredMostPhases)
-      return damaged(where, " is over gathered rows, but has too many kinds of windows");
+    const calls::AlgorithmEntry *entry = calls::findAlgorithm(*algorithm);
+    if (entry && !entry->applies(call.form))
+      return damaged(where, " is by algorithm '", entry->name, "', but no convolution ", entry->condition);
     call.algorithm = *algorithm;
     action = std::move(call);
   } else if (const artifact::MatMul *source = step.call_as_MatMul()) {

@@ -714,7 +714,7 @@ plan.program @winograd mesh @mesh target "cpu" {
   %x = plan.view %0 : !plan.ref<tensor<1x4x8x8xf32>>
   %w = plan.view %1 : !plan.ref<tensor<4x4x3x3xf32>>
   %y = plan.view %2 : !plan.ref<tensor<1x4x4x4xf32>>
-  // expected-error@+1 {{is by Winograd's algorithm, but not of 3 x 3 with stride 1, of one group, in f32}}
+  // expected-error@+1 {{is by algorithm 'winograd', but no convolution in f32 of 3 x 3 with stride 1 and one group}}
   plan.convolution %x, %w -> %y loops [1, 4, 4, 4, 4, 3, 3] reads [(d0, d4, 2*d2 + d5 - 1, 2*d3 + d6 - 1), (d1, d4, d5, d6)]
     {algorithm = #plan<convolution_algorithm winograd>}
     : !plan.ref<tensor<1x4x8x8xf32>>, !plan.ref<tensor<4x4x3x3xf32>> -> !plan.ref<tensor<1x4x4x4xf32>>

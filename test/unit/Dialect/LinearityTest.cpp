@@ -10,47 +10,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LitOperations.h"
+
 #include "dovetail/Dialect/Dovetail/Definition/Linearity.h"
-#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"
 
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 using namespace mlir;
 using namespace dovetail;
-
-namespace {
-
-/// Calls `look` with each operation of the lit tests that has a definition.
-void forEachOperation(llvm::function_ref<void(DefinitionOpInterface)> look) {
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(DOVETAIL_LIT_TESTS)) {
-    if (entry.path().extension() != ".mlir")
-      continue;
-    std::ifstream stream(entry.path());
-    std::stringstream text;
-    text << stream.rdbuf();
-    StringRef rest = StringRef(text.view());
-    while (!rest.empty()) {
-      auto [part, others] = rest.split("// -----");
-      rest = others;
-      MLIRContext context;
-      context.loadDialect<DovetailDialect, func::FuncDialect>();
-      // Files of invalid input have errors.
-      ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) { return success(); });
-      if (OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(part, &context))
-        module->walk(look);
-    }
-  }
-}
-
-} // namespace
 
 TEST(Linearity, DerivedAndStated) {
   std::map<std::string, std::set<std::string>> onlyDerived, onlyStated;

@@ -156,6 +156,11 @@ FailureOr<RankedTensorType> AttentionOp::inferType(std::optional<Location> locat
 
 /// Behind the dimensions of the result come the loops over keys and depth. Reads are in the order of operands. Of
 /// parts, the index of keys is unknown number 0.
+std::optional<CallForm> AttentionOp::getCallForm() {
+  int64_t columns = getHeads() ? Heads(*getHeads(), *getOffsets()).columns : getValue().getType().getShape().back();
+  return AttentionCall{columns, getScale().convertToFloat(), getFill().convertToFloat(), getRestarts().has_value()};
+}
+
 Definition AttentionOp::getDefinition() {
   RankedTensorType result = getType();
   unsigned rank = result.getRank(), last = rank - 1;

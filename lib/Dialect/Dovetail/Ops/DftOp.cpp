@@ -77,6 +77,15 @@ bool DftOp::writesReal() { return getType().getShape().back() == 1; }
 
 bool DftOp::isPlain() { return getInverse() == getUnscaled() && (getOnesided() || !readsReal()); }
 
+std::optional<CallForm> DftOp::getCallForm() {
+  // A library has the roots of one itself.
+  if (!isPlain() || !getTable().getDefiningOp<ConstantOp>())
+    return std::nullopt;
+  calls::TransformForm form{static_cast<size_t>(getAxis()), static_cast<int64_t>(getLength()), readsReal(),
+                            writesReal()};
+  return TransformCall{form, getInverse()};
+}
+
 bool DftOp::isLinearIn(unsigned operand) { return operand == 0; }
 
 bool DftOp::isCheapElement() { return false; }

@@ -87,6 +87,15 @@ template <typename OpT> static Definition definePooled(OpT op) {
 
 Definition PoolOp::getDefinition() { return definePooled(*this); }
 
+/// Windows that `ceil` adds may reach beyond the pads, which accesses do not tell.
+std::optional<CallForm> PoolOp::getCallForm() {
+  if (getCeil() || getKind() == PoolKind::Lp)
+    return std::nullopt;
+  Definition definition = getDefinition();
+  auto form = calls::PoolForm::find(definition.reads.front().dims, getExtents(definition.loops));
+  return form ? std::optional<CallForm>(PoolCall{*std::move(form), getKind()}) : std::nullopt;
+}
+
 FormatPreference PoolOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
 bool PoolOp::isCheapElement() { return false; }

@@ -23,6 +23,11 @@ static bool isIn(Value ref, ValueRange refs) {
   return llvm::any_of(refs, [&](Value other) { return getBufferOp(other) == getBufferOp(ref); });
 }
 
+bool plan::isDivisible(StepOpInterface step) {
+  auto call = dyn_cast<CallOpInterface>(*step);
+  return isa<LaunchOp>(*step) || (call && isElementwise(*call.getCallForm()));
+}
+
 layout::Sharding plan::getWritten(StepOpInterface step, Value write, const layout::Mesh &mesh) {
   RankedTensorType type = getTensor(write);
   SmallVector<DimShardingAttr> dims;
@@ -30,7 +35,7 @@ layout::Sharding plan::getWritten(StepOpInterface step, Value write, const layou
     for (auto [loop, extent] : llvm::zip(loops.getAsRange<LoopAttr>(), type.getShape()))
       if (loop.getExtent() == extent)
         dims.push_back(loop.getDim());
-  if (static_cast<int64_t>(dims.size()) == type.getRank() && isa<LaunchOp, ConvolutionOp, MatMulOp, PoolOp>(*step))
+  if (static_cast<int64_t>(dims.size()) == type.getRank() && isDivisible(step))
     return toLayout(dims, mesh);
   return toLayout(getSharding(type), mesh, type.getRank());
 }
@@ -160,7 +165,7 @@ LogicalResult plan::verifyParts(Block &steps, const layout::Mesh &mesh) {
     if (auto exchange = dyn_cast<ExchangeOp>(op); exchange && parts.add(exchange))
       continue;
     auto step = dyn_cast<StepOpInterface>(op);
-    bool mayBePart = step && isa<LaunchOp, ConvolutionOp, MatMulOp, PoolOp>(op);
+    bool mayBePart = step && isDivisible(step);
     if ((!mayBePart || !parts.isContinuedBy(step)) && failed(parts.finish()))
       return failure();
     if (mayBePart)

@@ -12,8 +12,6 @@
 
 #include "StepChecks.h"
 
-#include "dovetail/Calls/Gathered.h"
-#include "dovetail/Calls/Winograd.h"
 #include "dovetail/Dialect/Dovetail/IR/TensorName.h"
 #include "dovetail/Dialect/Plan/IR/AttentionCall.h"
 #include "dovetail/Text/SourceName.h"
@@ -282,9 +280,24 @@ template <typename FormT> static std::optional<size_t> countTaps(const std::opti
   return form ? std::optional(form->windows.size()) : std::nullopt;
 }
 
+/// A pair of the same algorithm.
+static constexpr std::pair<ConvolutionAlgorithm, calls::ConvolutionAlgorithm> kAlgorithms[] = {
+    {ConvolutionAlgorithm::Library, calls::ConvolutionAlgorithm::Library},
+    {ConvolutionAlgorithm::Winograd, calls::ConvolutionAlgorithm::Winograd},
+    {ConvolutionAlgorithm::Gathered, calls::ConvolutionAlgorithm::Gathered}};
+
+calls::ConvolutionAlgorithm plan::toCalls(ConvolutionAlgorithm algorithm) {
+  return llvm::find_if(kAlgorithms, [&](const auto &each) { return each.first == algorithm; })->second;
+}
+ConvolutionAlgorithm plan::fromCalls(calls::ConvolutionAlgorithm algorithm) {
+  return llvm::find_if(kAlgorithms, [&](const auto &each) { return each.second == algorithm; })->first;
+}
+
 std::optional<calls::ConvolutionForm> ConvolutionOp::getForm() {
   return calls::ConvolutionForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
 }
+
+std::optional<CallForm> ConvolutionOp::getCallForm() { return getForm(); }
 
 SmallVector<Value> ConvolutionOp::getStepReads() {
   SmallVector<Value> reads = {getInput(), getWeights()};
@@ -297,19 +310,20 @@ bool ConvolutionOp::takesScratch() { return true; }
 LogicalResult ConvolutionOp::verify() {
   if (failed(verifyCall(*this, "convolution", /*numSums=*/1, countTaps(getForm()), {getInput(), getWeights()})))
     return failure();
-  if (getAlgorithm() == ConvolutionAlgorithm::Winograd &&
-      (!calls::isWinogradForm(*getForm()) || !getTensor(getOutput()).getElementType().isF32()))
-    return emitOpError("is by Winograd's algorithm, but not of 3 x 3 with stride 1, of one group, in f32");
-  if (getAlgorithm() == ConvolutionAlgorithm::Gathered &&
-      (calls::gatheredPhases(*getForm()) > calls::gatheredMostPhases ||
-       !getTensor(getOutput()).getElementType().isF32()))
-    return emitOpError("is over gathered rows, but not in f32, or has more than ")
-           << calls::gatheredMostPhases << " kinds of windows";
+  const calls::AlgorithmEntry *algorithm = calls::findAlgorithm(toCalls(getAlgorithm()));
+  if (algorithm && (!algorithm->applies(*getForm()) || !getTensor(getOutput()).getElementType().isF32()))
+    return emitOpError("is by algorithm '")
+           << algorithm->name << "', but no convolution in f32 " << algorithm->condition;
   return verifyPostOps(*this);
 }
 
 std::optional<calls::ProductForm> plan::MatMulOp::getForm() {
   return calls::ProductForm::find(getAccess(getReads(), 0), getAccess(getReads(), 1), getExtents(getLoops()));
+}
+
+std::optional<CallForm> plan::MatMulOp::getCallForm() {
+  std::optional<calls::ProductForm> form = getForm();
+  return form ? std::optional<CallForm>(ProductCall{*form, static_cast<int64_t>(getRowDims())}) : std::nullopt;
 }
 
 calls::ContractionRoles plan::MatMulOp::getRoles() {
@@ -344,6 +358,11 @@ std::optional<calls::PoolForm> plan::PoolOp::getForm() {
   return calls::PoolForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
 }
 
+std::optional<CallForm> plan::PoolOp::getCallForm() {
+  std::optional<calls::PoolForm> form = getForm();
+  return form ? std::optional<CallForm>(PoolCall{*std::move(form), getKind()}) : std::nullopt;
+}
+
 SmallVector<Value> plan::PoolOp::getStepReads() { return {getInput()}; }
 SmallVector<Value> plan::PoolOp::getStepWrites() { return {getOutput()}; }
 bool plan::PoolOp::takesScratch() { return true; }
@@ -354,6 +373,12 @@ LogicalResult plan::PoolOp::verify() {
   if (failed(verifyCall(*this, "pool", /*numSums=*/0, countTaps(getForm()), {getInput()})))
     return failure();
   return verifyWrites(*this);
+}
+
+std::optional<CallForm> plan::AttentionOp::getCallForm() {
+  if (!hasForm())
+    return std::nullopt;
+  return AttentionCall{getHeadColumns(*this), getScale().convertToFloat(), getFill().convertToFloat(), getParts()};
 }
 
 SmallVector<Value> plan::AttentionOp::getStepReads() {
@@ -379,6 +404,11 @@ LogicalResult plan::AttentionOp::verify() {
 
 std::optional<calls::TransformForm> plan::TransformOp::getForm() {
   return calls::TransformForm::find(getAccess(getReads(), 0), getExtents(getLoops()));
+}
+
+std::optional<CallForm> plan::TransformOp::getCallForm() {
+  std::optional<calls::TransformForm> form = getForm();
+  return form ? std::optional<CallForm>(TransformCall{*form, getInverse()}) : std::nullopt;
 }
 
 SmallVector<Value> plan::TransformOp::getStepReads() { return {getInput()}; }

@@ -14,6 +14,7 @@
 #define DOVETAIL_RUNTIME_PLAN_H
 
 #include "dovetail/Calls/CallForm.h"
+#include "dovetail/Calls/ConvolutionAlgorithms.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/Sharding.h"
 #include "dovetail/runtime/ElementType.h"
@@ -138,12 +139,7 @@ struct PostOpInfo {
 /// Where an operand of a library call is read, for each of its dimensions, in the call's loops.
 using Access = std::vector<layout::AccessDim>;
 
-/// How a convolution is computed.
-enum class ConvolutionAlgorithm : uint8_t {
-  Library,  ///< As the target's library does it.
-  Winograd, ///< F(4 x 4, 3 x 3), in f32, by the runtime's own kernels on CPUs.
-  Gathered, ///< As products over rows that are gathered from windows, in f32, by the same.
-};
+using calls::ConvolutionAlgorithm;
 
 /// A library call for a convolution, or for a transposed one.
 struct ConvolutionCall {

@@ -255,7 +255,7 @@ TEST(Failure, LibraryCallsWithWrongAccesses) {
   expect([&](Call &call) { rows(call).terms[0]->factor = 0; }, none);
   expect([](Call &call) { call.loops.back()->extent = 0; }, none);
   expect([](Call &call) { call.algorithm = artifact::ConvolutionAlgorithm::Winograd; },
-         "is by Winograd's algorithm, but not of 3 x 3 with stride 1 and one group");
+         "is by algorithm 'winograd', but no convolution of 3 x 3 with stride 1 and one group");
   expect([](Call &call) { call.algorithm = static_cast<artifact::ConvolutionAlgorithm>(200); },
          "has algorithm number 200, which does not exist");
   // Groups that are three channels apart, and three groups where the input has channels for two.

@@ -13,6 +13,7 @@
 #ifndef DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITIONINTERFACE_H
 #define DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITIONINTERFACE_H
 
+#include "dovetail/Dialect/Dovetail/Definition/CallForms.h"
 #include "dovetail/Dialect/Dovetail/Definition/LineBuilder.h"
 #include "dovetail/Dialect/Dovetail/Definition/OpRelation.h"
 #include "mlir/IR/OpDefinition.h"

@@ -87,4 +87,16 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
   }];
 }
 
+def CallFormOpInterface : OpInterface<"CallFormOpInterface"> {
+  let cppNamespace = "::dovetail";
+  let description = [{
+    An operation that a call of a library may do, and whose form does not follow from its definition: a line program, or
+    a fold of another kind than a sum of products.
+  }];
+  let methods = [
+    InterfaceMethod<"The form of calls for it; none if there is no such call.",
+                    "::std::optional<::dovetail::CallForm>", "getCallForm">
+  ];
+}
+
 #endif // DOVETAIL_DIALECT_DOVETAIL_DEFINITION_DEFINITIONINTERFACE_TD

@@ -38,7 +38,7 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [],
                        DenseI64ArrayAttr:$output_padding, DefaultValuedAttr<I64Attr, "1">:$groups);
 }
 
-def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [],
+def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<CallFormOpInterface>],
     ["emitBody", "emitInit", "emitCombine", "emitFinish", "getFormatPreference", "isCheapElement"]> {
   let summary = "Maximum, average or Lp over windows";
   let description = [{

@@ -15,7 +15,8 @@ def Dovetail_JoinsLines : NativeOpTrait<"JoinsLines"> {
   let cppNamespace = "::dovetail";
 }
 
-def Dovetail_DftOp : Dovetail_InferredOp<"dft", [Dovetail_JoinsLines],
+def Dovetail_DftOp : Dovetail_InferredOp<"dft",
+    [Dovetail_JoinsLines, DeclareOpInterfaceMethods<CallFormOpInterface>],
     ["emitLine", "isLinearIn", "isCheapElement"]> {
   let summary = "Discrete Fourier transform of `length` points along a dimension";
   let description = [{

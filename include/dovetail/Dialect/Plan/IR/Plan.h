@@ -13,7 +13,7 @@
 #ifndef DOVETAIL_DIALECT_PLAN_IR_PLAN_H
 #define DOVETAIL_DIALECT_PLAN_IR_PLAN_H
 
-#include "dovetail/Calls/CallForm.h"
+#include "dovetail/Calls/ConvolutionAlgorithms.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "dovetail/Layout/ExchangeKind.h"
 #include "dovetail/Layout/MemoryFormat.h"
@@ -73,6 +73,13 @@ llvm::StringRef getStepName(mlir::Operation *step);
 /// The source names of the nodes of `step`, and which part of its node it is: `body.0.conv (net.py:8) (interior)`.
 /// Empty if the model does not say them. At most `text::maxSourceName` bytes of clean text.
 std::string getStepSource(mlir::Operation *step);
+
+/// Whether `step` may be done in parts, each of which computes a box of what it writes.
+bool isDivisible(StepOpInterface step);
+
+/// The algorithm as runtime and compiler call it.
+calls::ConvolutionAlgorithm toCalls(ConvolutionAlgorithm algorithm);
+ConvolutionAlgorithm fromCalls(calls::ConvolutionAlgorithm algorithm);
 
 /// The way to exchange by its name in the layout library, and back.
 layout::ExchangeKind toLayout(ExchangeKind kind);

@@ -27,4 +27,44 @@ def StepOpInterface : OpInterface<"StepOpInterface"> {
   ];
 }
 
+def CallOpInterface : OpInterface<"CallOpInterface", [StepOpInterface]> {
+  let cppNamespace = "::dovetail::plan";
+  let description = [{
+    A call of a library: writes one value, and reads operands as `reads` say, then the tensors of its epilogue.
+  }];
+  let methods = [
+    InterfaceMethod<"The form of the call, which its accesses say; none if they do not fit.",
+                    "::std::optional<::dovetail::CallForm>", "getCallForm">,
+    InterfaceMethod<"The loops, of which the first ones are the dimensions of the output.", "::mlir::ArrayAttr",
+                    "getLoops", (ins), [{ return $_op.getLoops(); }]>,
+    InterfaceMethod<"Where each operand is read.", "::mlir::ArrayAttr", "getReads", (ins),
+                    [{ return $_op.getReads(); }]>,
+    InterfaceMethod<"What is applied to the result, and the tensors that this reads.", "::mlir::ArrayAttr",
+                    "getPostOps", (ins), "", [{ return ::mlir::ArrayAttr::get($_op->getContext(), {}); }]>,
+    InterfaceMethod<"Which of several ways to compute it is taken.", "::dovetail::plan::ConvolutionAlgorithm",
+                    "getAlgorithm", (ins), "", [{ return ::dovetail::plan::ConvolutionAlgorithm::Library; }]>,
+    InterfaceMethod<"Bounds of what the library takes; null if they are not known.",
+                    "::dovetail::plan::CallMemoryAttr", "getMemoryAttr", (ins), [{ return $_op.getMemoryAttr(); }]>,
+    InterfaceMethod<"Sets them.", "void", "setMemoryAttr", (ins "::dovetail::plan::CallMemoryAttr":$memory),
+                    [{ $_op.setMemoryAttr(memory); }]>,
+    InterfaceMethod<"How the threads of a rank divide it; null if they do not.", "::dovetail::plan::DivisionAttr",
+                    "getDivisionAttr", (ins), [{ return $_op.getDivisionAttr(); }]>,
+    InterfaceMethod<"Sets it.", "void", "setDivisionAttr", (ins "::dovetail::plan::DivisionAttr":$division),
+                    [{ $_op.setDivisionAttr(division); }]>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::Value getOutput() { return getStepWrites().front(); }
+    /// The operands that `getReads` has accesses of.
+    ::llvm::SmallVector<::mlir::Value> getCallOperands() {
+      ::llvm::SmallVector<::mlir::Value> operands = getStepReads();
+      operands.truncate(getReads().size());
+      return operands;
+    }
+    /// The tensors that post-operations read.
+    ::llvm::SmallVector<::mlir::Value> getPostTensors() {
+      return ::llvm::to_vector(::llvm::drop_begin(getStepReads(), getReads().size()));
+    }
+  }];
+}
+
 #endif // DOVETAIL_DIALECT_PLAN_IR_PLANINTERFACES_TD

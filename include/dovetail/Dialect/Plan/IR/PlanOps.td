@@ -271,7 +271,8 @@ def Plan_LaunchOp : Plan_StepOp<"launch",
 /// operand is read, and is all that is said about windows and groups; the accesses are those of the operation that the
 /// call is for. Post-operations that read a tensor take `post_tensors` in order. `memory` bounds what the library takes,
 /// if its description says that. `division` says how the threads of a rank divide the call, if they do.
-class Plan_CallOp<string mnemonic> : Plan_StepOp<mnemonic, [], ["takesScratch"]> {
+class Plan_CallOp<string mnemonic>
+    : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<CallOpInterface>], ["takesScratch"]> {
   let hasVerifier = 1;
 }
 
