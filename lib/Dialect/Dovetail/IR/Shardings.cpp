@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dovetail/Dialect/Dovetail/Definition/DefinitionFaults.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -171,6 +172,11 @@ LogicalResult dovetail::verifyShardings(Operation *op) {
   };
   if (failed(verify("operand", op->getOperandTypes())) || failed(verify("result", op->getResultTypes())))
     return failure();
+#ifndef NDEBUG
+  if (auto defined = dyn_cast<DefinitionOpInterface>(op))
+    if (std::string fault = findFault(op, defined.getDefinition()); !fault.empty())
+      return op->emitOpError() << fault;
+#endif
   return verifyLoopShardings(op);
 }
 
