@@ -84,6 +84,13 @@ SmallVector<DataIndex, 1> Definition::getDataIndices() const {
   return indices;
 }
 
+bool Definition::isCheap() const {
+  if (isFold || scan || writes || !lines.empty() || getNumTaps() > 0)
+    return false;
+  llvm::SmallDenseSet<unsigned> operands;
+  return llvm::all_of(reads, [&](const Access &read) { return operands.insert(read.operand).second; });
+}
+
 unsigned Definition::getNumTaps() const {
   return llvm::count_if(loops, [](const Loop &loop) { return loop.kind == LoopKind::Tap; });
 }

@@ -217,8 +217,6 @@ Definition AttentionOp::getDefinition() {
   return definition;
 }
 
-bool AttentionOp::isCheapElement() { return false; }
-
 FormatPreference AttentionOp::getFormatPreference() { return FormatPreference::RowMajor; }
 
 /// An element of an operand that is read at key `key`.

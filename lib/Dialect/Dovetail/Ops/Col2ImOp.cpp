@@ -61,8 +61,6 @@ Definition Col2ImOp::getDefinition() {
   return definition;
 }
 
-bool Col2ImOp::isCheapElement() { return false; }
-
 bool Col2ImOp::isLinearIn(unsigned operand) { return true; }
 
 SmallVector<Value> Col2ImOp::emitBody(BodyBuilder &body) {

@@ -41,8 +41,6 @@ Definition CompactOp::getDefinition() {
   return definition;
 }
 
-bool CompactOp::isCheapElement() { return false; }
-
 void CompactOp::emitLine(LineBuilder &line) {
   ElementBuilder &elements = line.elements;
   Type type = elements.getBuilder().getI64Type();

@@ -82,5 +82,3 @@ Definition ConvOp::getDefinition() {
 bool ConvOp::isLinearIn(unsigned operand) { return true; }
 
 FormatPreference ConvOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
-
-bool ConvOp::isCheapElement() { return false; }

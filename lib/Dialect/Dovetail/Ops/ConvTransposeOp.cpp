@@ -97,5 +97,3 @@ Definition ConvTransposeOp::getDefinition() {
 bool ConvTransposeOp::isLinearIn(unsigned operand) { return true; }
 
 FormatPreference ConvTransposeOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
-
-bool ConvTransposeOp::isCheapElement() { return false; }

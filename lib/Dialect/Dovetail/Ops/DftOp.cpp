@@ -87,5 +87,3 @@ std::optional<CallForm> DftOp::getCallForm() {
 }
 
 bool DftOp::isLinearIn(unsigned operand) { return operand == 0; }
-
-bool DftOp::isCheapElement() { return false; }

@@ -38,8 +38,6 @@ Definition EliminateOp::getDefinition() {
   return definition;
 }
 
-bool EliminateOp::isCheapElement() { return false; }
-
 void EliminateOp::emitLine(LineBuilder &line) {
   ElementBuilder &elements = line.elements;
   Value zero = elements.index(0), size = elements.index(getType().getShape().back());

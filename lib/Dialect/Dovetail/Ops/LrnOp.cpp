@@ -45,8 +45,6 @@ Definition LrnOp::getDefinition() {
 
 FormatPreference LrnOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
-bool LrnOp::isCheapElement() { return false; }
-
 SmallVector<Value> LrnOp::emitBody(BodyBuilder &body) {
   Value x = widen(body.elements, body.read(0), getAccumulatorType(getType().getElementType()));
   return {body.elements.mul(x, x)};

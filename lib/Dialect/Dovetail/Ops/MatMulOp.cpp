@@ -63,5 +63,3 @@ Definition MatMulOp::getDefinition() {
 bool MatMulOp::isLinearIn(unsigned operand) { return true; }
 
 FormatPreference MatMulOp::getFormatPreference() { return FormatPreference::RowMajor; }
-
-bool MatMulOp::isCheapElement() { return false; }

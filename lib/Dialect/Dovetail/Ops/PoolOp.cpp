@@ -98,8 +98,6 @@ std::optional<CallForm> PoolOp::getCallForm() {
 
 FormatPreference PoolOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
-bool PoolOp::isCheapElement() { return false; }
-
 /// How many positions of the window at `index` an average divides by: those inside the operand or, with pads, those
 /// before the end of the trailing pad.
 static Value emitCount(PoolOp op, BodyBuilder &body) {
@@ -207,8 +205,6 @@ FailureOr<RankedTensorType> MaxPoolIndicesOp::inferType(std::optional<Location> 
 }
 
 Definition MaxPoolIndicesOp::getDefinition() { return definePooled(*this); }
-
-bool MaxPoolIndicesOp::isCheapElement() { return false; }
 
 SmallVector<Value> MaxPoolIndicesOp::emitInit(ElementBuilder &builder) {
   return {builder.lowest(getInput().getType().getElementType()), builder.index(-1)};

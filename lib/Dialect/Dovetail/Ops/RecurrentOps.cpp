@@ -67,8 +67,6 @@ Definition LstmOp::getDefinition() {
   return definition;
 }
 
-bool LstmOp::isCheapElement() { return false; }
-
 void LstmOp::emitLine(LineBuilder &line) {
   enum Gate : unsigned { In, Out, Forget, Cell };
   std::optional<unsigned> peepholes = getRead(*this, 4);
@@ -125,8 +123,6 @@ Definition GruOp::getDefinition() {
     definition.addRead(*read) = {Definition::at(1)};
   return definition;
 }
-
-bool GruOp::isCheapElement() { return false; }
 
 void GruOp::emitLine(LineBuilder &line) {
   enum Gate : unsigned { Update, Reset, Candidate };
@@ -197,8 +193,6 @@ Definition RnnOp::getDefinition() {
     definition.addRead(*read) = {Definition::at(1)};
   return definition;
 }
-
-bool RnnOp::isCheapElement() { return false; }
 
 void RnnOp::emitLine(LineBuilder &line) {
   RecurrentFunctions functions(getFunctions(), getAlphas(), getBetas(), getClip().convertToDouble());

@@ -42,8 +42,6 @@ Definition ReduceOp::getDefinition() {
 
 bool ReduceOp::isLinearIn(unsigned operand) { return getKind() == ReduceKind::Sum; }
 
-bool ReduceOp::isCheapElement() { return false; }
-
 SmallVector<Value> ReduceOp::emitInit(ElementBuilder &builder) {
   return {emitReductionInit(builder, getKind(), getType().getElementType())};
 }

@@ -67,8 +67,6 @@ Definition ResampleOp::getDefinition() {
   return definition;
 }
 
-bool ResampleOp::isCheapElement() { return false; }
-
 bool ResampleOp::isLinearIn(unsigned operand) { return operand == 0; }
 
 SmallVector<Value> ResampleOp::emitBody(BodyBuilder &body) {

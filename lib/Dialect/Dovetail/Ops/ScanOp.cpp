@@ -75,8 +75,6 @@ Definition ScanOp::getDefinition() {
   return definition;
 }
 
-bool ScanOp::isCheapElement() { return false; }
-
 SmallVector<Value> ScanOp::emitInit(ElementBuilder &builder) {
   return {emitReductionInit(builder, getKind(), getType().getElementType())};
 }
@@ -127,8 +125,6 @@ Definition ReducePartsOp::getDefinition() {
   definition.addRead(0) = std::move(dims);
   return definition;
 }
-
-bool ReducePartsOp::isCheapElement() { return false; }
 
 SmallVector<Value> ReducePartsOp::emitInit(ElementBuilder &builder) {
   return {emitReductionInit(builder, getKind(), getOperand().getType().getElementType())};

@@ -115,8 +115,6 @@ Definition ScatterNDOp::getDefinition() {
   return definition;
 }
 
-bool ScatterNDOp::isCheapElement() { return false; }
-
 SmallVector<Value> ScatterNDOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
   return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());
 }
@@ -142,8 +140,6 @@ Definition ScatterElementsOp::getDefinition() {
   unsigned axis = getAxis();
   return defineAlong(getType(), axis, tensorType(getIndices()).getDimSize(axis), /*isOfBatch=*/false);
 }
-
-bool ScatterElementsOp::isCheapElement() { return false; }
 
 SmallVector<Value> ScatterElementsOp::emitCombine(ElementBuilder &builder, ValueRange accumulators, ValueRange term) {
   return emitUpdate(builder, getType(), getReduction(), accumulators.front(), term.front());
@@ -171,8 +167,6 @@ Definition TensorScatterOp::getDefinition() {
   unsigned axis = getAxis();
   return defineAlong(getType(), axis, tensorType(getUpdates()).getDimSize(axis), /*isOfBatch=*/true);
 }
-
-bool TensorScatterOp::isCheapElement() { return false; }
 
 SmallVector<Value> TensorScatterOp::emitCombine(ElementBuilder &, ValueRange, ValueRange term) {
   return {term.front()};

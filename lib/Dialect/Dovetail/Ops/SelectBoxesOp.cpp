@@ -55,8 +55,6 @@ Definition SelectBoxesOp::getDefinition() {
   return definition;
 }
 
-bool SelectBoxesOp::isCheapElement() { return false; }
-
 namespace {
 /// Emits the choice of a line. An entry of the heap is a score and the number of its box; the best one comes first.
 class BoxSelection : public LineHeap {

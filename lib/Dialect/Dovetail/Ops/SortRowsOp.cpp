@@ -36,8 +36,6 @@ Definition SortRowsOp::getDefinition() {
   return definition;
 }
 
-bool SortRowsOp::isCheapElement() { return false; }
-
 namespace {
 /// The numbers of rows, of type index.
 class Sorting : public LineHeap {

@@ -46,8 +46,6 @@ Definition TopKOp::getDefinition() {
   return definition;
 }
 
-bool TopKOp::isCheapElement() { return false; }
-
 /// Elements that are compared at once, before any of them enters a heap.
 static constexpr int64_t blockSize = 16;
 /// As long as operands are whose entries are one number.

@@ -160,6 +160,9 @@ struct Definition {
   /// Those of lookups, and of `writes`.
   llvm::SmallVector<DataIndex, 1> getDataIndices() const;
 
+  /// Whether an element is one term, computed apart from others, which reads each operand at most once.
+  bool isCheap() const;
+
   unsigned getNumTaps() const;
   unsigned getNumReductions() const { return loops.size() - resultRank - getNumTaps(); }
   /// [0, extent) of each loop; [0, 1) where that is empty.

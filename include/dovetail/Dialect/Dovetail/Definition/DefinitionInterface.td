@@ -64,8 +64,9 @@ def DefinitionOpInterface : OpInterface<"DefinitionOpInterface"> {
       [{ ::dovetail::emitDefaultLine($_op, line); }]>,
     InterfaceMethod<[{
         True if one element costs a few instructions and reads each operand a bounded, small number of times, so that
-        recomputing it in a consumer is cheaper than storing it.
-      }], "bool", "isCheapElement", (ins), "", [{ return true; }]>
+        recomputing it in a consumer is cheaper than storing it. As the definition shows, unless the code of an element
+        reads an operand more often than that says.
+      }], "bool", "isCheapElement", (ins), "", [{ return $_op.getDefinition().isCheap(); }]>
   ];
   let extraSharedClassDeclaration = [{
     /// The loops but taps, and for each operand dimension its relation to one of them.

@@ -12,7 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_AttentionOp : Dovetail_TensorOp<"attention", [InferTypeOpAdaptorWithIsCompatible,
-    DeclareOpInterfaceMethods<CallFormOpInterface>, Dovetail_Defined<["emitLine", "isCheapElement", "getFormatPreference", "decompose",
+    DeclareOpInterfaceMethods<CallFormOpInterface>, Dovetail_Defined<["emitLine", "getFormatPreference", "decompose",
                                                       "dividesTerms"]>]> {
   let summary = "Values weighed by the softmax of products of queries and keys, whose scores are never stored";
   let description = [{

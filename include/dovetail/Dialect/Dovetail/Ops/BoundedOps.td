@@ -11,7 +11,7 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-def Dovetail_CompactOp : Dovetail_InferredOp<"compact", [], ["emitLine", "isCheapElement"]> {
+def Dovetail_CompactOp : Dovetail_InferredOp<"compact", [], ["emitLine"]> {
   let summary = "The positions along the last dimension where `mask` holds, ascending, and then zeros";
   let description = [{
     How many of them there are is the sum of the mask. A row program: the last dimension stays whole.
@@ -28,7 +28,7 @@ def Dovetail_ClearTailOp : Dovetail_InferredOp<"clear_tail"> {
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_IntegerTensor:$count, I64Attr:$axis);
 }
 
-def Dovetail_SortRowsOp : Dovetail_InferredOp<"sort_rows", [], ["emitLine", "isCheapElement"]> {
+def Dovetail_SortRowsOp : Dovetail_InferredOp<"sort_rows", [], ["emitLine"]> {
   let summary = "The numbers of the rows of a matrix in ascending order";
   let description = [{
     Rows are compared element by element, of which the first that differs decides; of equal rows the first comes first.
@@ -37,7 +37,7 @@ def Dovetail_SortRowsOp : Dovetail_InferredOp<"sort_rows", [], ["emitLine", "isC
   let arguments = (ins Dovetail_Tensor:$operand);
 }
 
-def Dovetail_SelectBoxesOp : Dovetail_InferredOp<"select_boxes", [], ["emitLine", "isCheapElement"]> {
+def Dovetail_SelectBoxesOp : Dovetail_InferredOp<"select_boxes", [], ["emitLine"]> {
   let summary = "For each batch and class the boxes that no better one overlaps too much (ONNX NonMaxSuppression)";
   let description = [{
     `scores` [batches, classes, boxes] have up to 32 bits; `boxes` [batches, boxes, 4] are two opposite corners

@@ -12,7 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
-    ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
+    ["isLinearIn", "getFormatPreference"]> {
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
     Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or
@@ -26,7 +26,7 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
 }
 
 def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [],
-    ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
+    ["isLinearIn", "getFormatPreference"]> {
   let summary = "Transposed convolution (the gradient of `conv`)";
   let description = [{
     `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) +
@@ -39,7 +39,7 @@ def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [],
 }
 
 def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<CallFormOpInterface>],
-    ["emitBody", "emitInit", "emitCombine", "emitFinish", "getFormatPreference", "isCheapElement"]> {
+    ["emitBody", "emitInit", "emitCombine", "emitFinish", "getFormatPreference"]> {
   let summary = "Maximum, average or Lp over windows";
   let description = [{
     Over [N, C, spatial...]. With `ceil` the result's extents round up, as ONNX's ceil_mode (a window that would start
@@ -54,7 +54,7 @@ def Dovetail_PoolOp : Dovetail_InferredOp<"pool", [DeclareOpInterfaceMethods<Cal
 }
 
 def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [],
-    ["emitBody", "emitInit", "emitCombine", "emitFinish", "isCheapElement"]> {
+    ["emitBody", "emitInit", "emitCombine", "emitFinish"]> {
   let summary = "Where in `input` the maxima of a pool of the same windows are: the second result of ONNX MaxPool";
   let description = [{
     The position in the whole of `input`, or with `column_major` in it with the spatial dimensions in reverse order.
@@ -67,7 +67,7 @@ def Dovetail_MaxPoolIndicesOp : Dovetail_InferredOp<"max_pool_indices", [],
 }
 
 def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [],
-    ["emitBody", "emitFinish", "getFormatPreference", "isCheapElement"]> {
+    ["emitBody", "emitFinish", "getFormatPreference"]> {
   let summary = "Local response normalisation across channels (ONNX LRN)";
   let description = [{
     x / (bias + alpha / size * s)^beta, where s is the sum of the squares of `size` channels around that of x, as far as
@@ -77,7 +77,7 @@ def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [],
 }
 
 def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
-    ["isLinearIn", "getFormatPreference", "isCheapElement"]> {
+    ["isLinearIn", "getFormatPreference"]> {
   let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
   let description = [{
     Both operands have rank 2 or more (vectors are reshaped on import). Integers of 8 bits, signed or not, are extended to
@@ -87,7 +87,7 @@ def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
 }
 
 def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
-    ["emitBody", "emitInit", "emitCombine", "isLinearIn", "isCheapElement"]> {
+    ["emitBody", "emitInit", "emitCombine", "isLinearIn"]> {
   let summary = "Sum, product, maximum or minimum over some dimensions, which are kept with extent 1";
   let description = [{
     Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted,
@@ -102,8 +102,7 @@ class Dovetail_TupleFoldOp<string mnemonic, list<string> methods = []>
     : Op<Dovetail_Dialect, mnemonic,
          [Pure, InferTypeOpAdaptorWithIsCompatible,
           Dovetail_Defined<
-              ["emitBody", "emitInit", "emitCombine", "emitFinish", "emitPass", "decompose", "combineParts",
-               "isCheapElement"] # methods>]> {
+              ["emitBody", "emitInit", "emitCombine", "emitFinish", "emitPass", "decompose", "combineParts"] # methods>]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getType() {
@@ -117,7 +116,6 @@ class Dovetail_TupleFoldOp<string mnemonic, list<string> methods = []>
     ::llvm::SmallVector<::mlir::Value> $cppClass::emitFinish(::dovetail::BodyBuilder &, ::mlir::ValueRange found) {
       return found;
     }
-    bool $cppClass::isCheapElement() { return false; }
   }];
 }
 

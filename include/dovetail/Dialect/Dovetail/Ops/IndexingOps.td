@@ -25,7 +25,7 @@ def Dovetail_GatherNDOp : Dovetail_InferredOp<"gather_nd", [], []> {
   let arguments = (ins Dovetail_Tensor:$operand, Dovetail_Tensor:$indices, I64Attr:$batch_dims);
 }
 
-def Dovetail_TensorScatterOp : Dovetail_InferredOp<"tensor_scatter", [], ["emitCombine", "isCheapElement"]> {
+def Dovetail_TensorScatterOp : Dovetail_InferredOp<"tensor_scatter", [], ["emitCombine"]> {
   let summary = "`data` with slices of `updates` where `indices` say (ONNX TensorScatter)";
   let description = [{
     Slice s along `axis`, not 0, of `updates` goes, in batch b, the first dimension, to position `indices[b, s]` of the
@@ -35,7 +35,7 @@ def Dovetail_TensorScatterOp : Dovetail_InferredOp<"tensor_scatter", [], ["emitC
   let arguments = (ins Dovetail_Tensor:$data, Dovetail_Tensor:$indices, Dovetail_Tensor:$updates, I64Attr:$axis);
 }
 
-def Dovetail_Col2ImOp : Dovetail_InferredOp<"col2im", [], ["emitBody", "isCheapElement", "isLinearIn"]> {
+def Dovetail_Col2ImOp : Dovetail_InferredOp<"col2im", [], ["emitBody", "isLinearIn"]> {
   let summary = "Sums of blocks where they overlap (ONNX Col2Im)";
   let description = [{
     The operand is [N, C, block..., grid...]: blocks, and where they lie. Element t of the block at place i of the grid is
@@ -46,7 +46,7 @@ def Dovetail_Col2ImOp : Dovetail_InferredOp<"col2im", [], ["emitBody", "isCheapE
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
 }
 
-def Dovetail_ResampleOp : Dovetail_InferredOp<"resample", [], ["emitBody", "isCheapElement", "isLinearIn"]> {
+def Dovetail_ResampleOp : Dovetail_InferredOp<"resample", [], ["emitBody", "isLinearIn"]> {
   let summary = "Weighted sums of neighbours along a dimension";
   let description = [{
     Element i along `axis` is the sum of `weights[i, t]` times element `starts[i] + t` of the operand, over all t. Starts

@@ -11,7 +11,7 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-def Dovetail_EliminateOp : Dovetail_InferredOp<"eliminate", [], ["emitLine", "isCheapElement"]> {
+def Dovetail_EliminateOp : Dovetail_InferredOp<"eliminate", [], ["emitLine"]> {
   let summary = "Square matrices in a triangular form that has the same determinant";
   let description = [{
     The last two dimensions are those of the matrices. Gaussian elimination with the largest pivot of each column; a row

@@ -20,7 +20,7 @@ include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 /// [batch, hidden]. Results are [time, batch, hidden].
 class Dovetail_RecurrenceOp<string mnemonic, string gates, string functions, list<Trait> traits>
     : Op<Dovetail_Dialect, mnemonic, [Pure, InferTypeOpAdaptorWithIsCompatible,
-          Dovetail_Defined<["emitLine", "isCheapElement", "getFormatPreference"]>] # traits> {
+          Dovetail_Defined<["emitLine", "getFormatPreference"]>] # traits> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     /// How many products with the state there are, for each element of it.

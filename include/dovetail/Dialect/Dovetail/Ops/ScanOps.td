@@ -12,7 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_ScanOp : Dovetail_InferredOp<"scan", [],
-    ["emitBody", "emitInit", "emitCombine", "decompose", "isCheapElement"]> {
+    ["emitBody", "emitInit", "emitCombine", "decompose"]> {
   let summary = "Running sum, product, maximum or minimum along a dimension (ONNX CumSum, CumProd)";
   let description = [{
     Each element is what the elements of `operand` up to it come to, or with `exclusive` those before it; with
@@ -29,7 +29,7 @@ def Dovetail_ScanOp : Dovetail_InferredOp<"scan", [],
 }
 
 def Dovetail_ReducePartsOp : Dovetail_InferredOp<"reduce_parts", [],
-    ["emitBody", "emitInit", "emitCombine", "isCheapElement"]> {
+    ["emitBody", "emitInit", "emitCombine"]> {
   let summary = "Sum, product, maximum or minimum of each part of a dimension";
   let description = [{
     `restarts`, ascending positions inside of dimension `axis`, are where one part ends and the next begins. The result has

@@ -12,7 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 class Dovetail_ScatterOp<string mnemonic> : Dovetail_InferredOp<mnemonic, [],
-    ["emitCombine", "isCheapElement"]>;
+    ["emitCombine"]>;
 
 def Dovetail_ScatterNDOp : Dovetail_ScatterOp<"scatter_nd"> {
   let summary = "`data` with `updates` where `indices` say (ONNX ScatterND)";
@@ -37,7 +37,7 @@ def Dovetail_ScatterElementsOp : Dovetail_ScatterOp<"scatter_elements"> {
 }
 
 def Dovetail_TopKOp : Op<Dovetail_Dialect, "top_k", [Pure, InferTypeOpAdaptorWithIsCompatible,
-    Dovetail_Defined<["emitLine", "isCheapElement"]>]> {
+    Dovetail_Defined<["emitLine"]>]> {
   let summary = "The `k` largest or smallest elements along a dimension, in order, and their indices (ONNX TopK)";
   let description = [{
     Of equal elements the first comes first. NaN is larger than all numbers. A row program: `axis` stays whole.

@@ -17,7 +17,7 @@ def Dovetail_JoinsLines : NativeOpTrait<"JoinsLines"> {
 
 def Dovetail_DftOp : Dovetail_InferredOp<"dft",
     [Dovetail_JoinsLines, DeclareOpInterfaceMethods<CallFormOpInterface>],
-    ["emitLine", "isLinearIn", "isCheapElement"]> {
+    ["emitLine", "isLinearIn"]> {
   let summary = "Discrete Fourier transform of `length` points along a dimension";
   let description = [{
     The last dimension holds complex numbers: of extent 2 their real and imaginary parts, of extent 1 real numbers.
