@@ -210,7 +210,7 @@ static bool isComputedOnce(Operation *op, Operation *root) {
 static bool isAddress(Operation *op) {
   auto partitionable = dyn_cast<SplitOpInterface>(op);
   if (!partitionable || op->getNumOperands() != 1 || op->getNumResults() != 1 || !isCheap(op) ||
-      !partitionable.isLinearIn(0) || getType(op).getElementType() != getElementTypeOrSelf(op->getOperand(0)))
+      !partitionable.isLinearIn(0u) || getType(op).getElementType() != getElementTypeOrSelf(op->getOperand(0)))
     return false;
   Definition definition = partitionable.getDefinition();
   return !definition.isFold && !definition.writes && definition.lines.empty() &&

@@ -88,12 +88,19 @@ std::vector<LoopOption> AssignmentProblem::getOptions(SplitOpInterface op) {
   }
   if (auto loops = requests.loops.find(op); loops != requests.loops.end())
     return {loopOptions->get(op, relation, work, loops->second)};
-  SmallVector<unsigned> passing;
-  // Linear in one operand means with the others fixed: products of two partial values are not sums of products.
+  // Operands that sums may pass through: each alone, while the others are complete, or all of them together.
+  SmallVector<SmallVector<unsigned>> passing;
+  SmallVector<unsigned> all;
   if (!op.isReduction() || op->getNumOperands() == 1)
-    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
-      if (mayBePartial.contains(operand) && op.isLinearIn(number))
-        passing.push_back(number);
+    for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+      if (!mayBePartial.contains(op->getOperand(number)))
+        continue;
+      all.push_back(number);
+      if (op.isLinearIn(number))
+        passing.push_back({number});
+    }
+  if (all.size() > 1 && op.isLinearIn(all))
+    passing.push_back(all);
   bool adds = llvm::any_of(relation.loops, [](const Loop &loop) {
     return loop.kind == LoopKind::Reduction && loop.reduction == ReduceKind::Sum && loop.extent > 1;
   });

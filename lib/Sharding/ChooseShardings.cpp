@@ -212,8 +212,11 @@ void Commit::combine(SplitOpInterface op) {
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
     ShardingAttr needed = option->second.needs[operand.getOperandNumber()];
-    // Else partitioning would let it pass, as the operation is linear in it.
-    if (!isPartial(value) || needed.isPartial() || !op.isLinearIn(operand.getOperandNumber()))
+    if (!isPartial(value) || needed.isPartial())
+      continue;
+    // Partitioning would let it pass, as the operation is linear in it, or not know which operands are to pass
+    // together.
+    if (!op.isLinearIn(operand.getOperandNumber()) && option->second.passedAxes.empty())
       continue;
     operand.set(reshardBefore(op, value, needed));
   }

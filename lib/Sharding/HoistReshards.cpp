@@ -89,7 +89,7 @@ static bool isStored(Value value) {
   auto producer = value.getDefiningOp<SplitOpInterface>();
   if (!producer || !value.hasOneUse())
     return true;
-  if (producer->getNumOperands() == 1 && producer.isCheapElement() && producer.isLinearIn(0)) {
+  if (producer->getNumOperands() == 1 && producer.isCheapElement() && producer.isLinearIn(0u)) {
     auto type = cast<RankedTensorType>(value.getType()),
          from = cast<RankedTensorType>(producer->getOperand(0).getType());
     if (type.getNumElements() <= from.getNumElements())

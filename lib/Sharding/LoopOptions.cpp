@@ -257,7 +257,7 @@ static std::vector<SmallVector<StringAttr>> getSubsets(ArrayRef<StringAttr> axes
 }
 
 std::vector<LoopOption> LoopOptions::get(SplitOpInterface op, const OpRelation &relation, const OpCosts &work,
-                                         ArrayRef<unsigned> mayBePartial) {
+                                         ArrayRef<SmallVector<unsigned>> mayBePartial) {
   isComplete = true;
   unsigned place = *families.getPlace(op->getResult(0));
   std::vector<LoopOption> options;
@@ -290,7 +290,7 @@ std::vector<LoopOption> LoopOptions::get(SplitOpInterface op, const OpRelation &
       if (!used.contains(axis))
         free.push_back(axis);
     if (!kind || kind == ReduceKind::Sum)
-      for (unsigned number : mayBePartial)
+      for (ArrayRef<unsigned> operands : mayBePartial)
         for (const SmallVector<StringAttr> &axes : getSubsets(free)) {
           LoopOption passing = option;
           Assignment assignment = split.assignment;
@@ -298,8 +298,9 @@ std::vector<LoopOption> LoopOptions::get(SplitOpInterface op, const OpRelation &
             assignment[llvm::find(axisNames, axis) - axisNames.begin()] = kPartial;
           passing.changes = countChanges(assignment, isCounted);
           passing.passedAxes = axes;
-          passing.needs[number] = ShardingAttr::get(op.getContext(), meshName, passing.needs[number].getDims(),
-                                                    passing.passedAxes, ReduceKind::Sum);
+          for (unsigned number : operands)
+            passing.needs[number] = ShardingAttr::get(op.getContext(), meshName, passing.needs[number].getDims(),
+                                                      passing.passedAxes, ReduceKind::Sum);
           SmallVector<StringAttr> partial(passing.passedAxes);
           llvm::append_range(partial, option.result.getPartialAxes());
           passing.result =

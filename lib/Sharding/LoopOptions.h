@@ -50,9 +50,10 @@ public:
   LoopOptions(ExchangeCosts &costs, mlir::FlatSymbolRefAttr meshName, CutFamilies &families);
 
   /// The ways to split the loops of `op`, the one without splits last: all of them, or on meshes of many axes those in
-  /// which at most `kMaxChanges` changes take place. `mayBePartial`: operands that sums may pass through.
+  /// which at most `kMaxChanges` changes take place. `mayBePartial`: sets of operands that sums may pass
+  /// through together.
   std::vector<LoopOption> get(SplitOpInterface op, const OpRelation &relation, const OpCosts &work,
-                              llvm::ArrayRef<unsigned> mayBePartial);
+                              llvm::ArrayRef<llvm::SmallVector<unsigned>> mayBePartial);
   /// Whether these were all ways.
   bool hasFoundAll() const { return isComplete; }
   /// What follows where the loops are to be split so.

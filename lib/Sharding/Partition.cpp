@@ -90,21 +90,24 @@ LogicalResult Partition::meetNeeds(SplitOpInterface op) {
   for (DimShardingAttr loop : ArrayRef(*loops).drop_front(result.getRank()))
     llvm::append_range(reducedAxes, loop.getAxes());
   remarkGathered(op, *loops);
-  // A sum may stay partial where the result is partial over the same axes because of it.
-  auto passes = [&](OpOperand &operand, ShardingAttr held) {
-    return held && held.isPartial() && op.isLinearIn(operand.getOperandNumber()) &&
+  // Sums over the same axes may stay partial together where the result is partial over these because of them.
+  auto passes = [&](ShardingAttr held) {
+    return held && held.isPartial() && op.isLinearIn(getPartialOperands(op, held.getPartialAxes())) &&
            llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
              return llvm::is_contained(resultSharding.getPartialAxes(), axis) && !llvm::is_contained(reducedAxes, axis);
            });
   };
 
+  // Whether sums pass is asked before any of them is completed.
+  SmallVector<bool> mayPass =
+      llvm::map_to_vector(op->getOperands(), [&](Value operand) { return passes(getSharding(operand)); });
   for (OpOperand &operand : op->getOpOperands()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
     ShardingAttr held = getSharding(type);
     ShardingAttr need = getNeededSharding(relation, operand.getOperandNumber(), type, *loops, meshName);
     bool isConstant = operand.get().getDefiningOp<ConstantOp>() != nullptr;
     bool covered = covers(held, need, type, mesh);
-    if (passes(operand, held)) {
+    if (mayPass[operand.getOperandNumber()]) {
       covered = covers(held.withoutPartial(), need, type, mesh);
       need = ShardingAttr::get(&getContext(), meshName, need.getDims(), held.getPartialAxes(), held.getPartialKind());
     }

@@ -100,7 +100,7 @@ LogicalResult VerifyPartition::verifyNeeds(SplitOpInterface op) {
   if (failed(loops))
     return failure();
   ShardingAttr actual = getSharding(op->getResult(0));
-  std::optional<unsigned> partial;
+  ShardingAttr partial;
   SmallVector<StringAttr> summed;
   for (DimShardingAttr loop : llvm::drop_begin(*loops, cast<RankedTensorType>(op->getResult(0).getType()).getRank()))
     llvm::append_range(summed, loop.getAxes());
@@ -109,17 +109,17 @@ LogicalResult VerifyPartition::verifyNeeds(SplitOpInterface op) {
     ShardingAttr held = getSharding(operand);
     ShardingAttr need = getNeededSharding(relation, number, type, *loops, meshName);
     if (held && held.isPartial()) {
-      if (!op.isLinearIn(number) || !llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
-            return actual && llvm::is_contained(actual.getPartialAxes(), axis);
-          }))
+      if (!op.isLinearIn(getPartialOperands(op, held.getPartialAxes())) ||
+          !llvm::all_of(held.getPartialAxes(),
+                        [&](StringAttr axis) { return actual && llvm::is_contained(actual.getPartialAxes(), axis); }))
         return op->emitError("reads operand ") << number << ", which is partial, but is not linear in it";
       // Others than sums are not what they were once they are scaled, and what has no owner is no longer zero bits.
       if (held.getPartialKind() != ReduceKind::Sum || actual.getPartialKind() != ReduceKind::Sum)
         return op->emitError("reads operand ") << number << ", which is partial, and no sum that could stay so";
-      // Linear in one operand means with the others fixed.
-      if (partial)
-        return op->emitError("reads operands ") << *partial << " and " << number << ", which are both partial";
-      partial = number;
+      // Linear in some operands means with the others fixed.
+      if (partial && partial.getPartialAxes() != held.getPartialAxes())
+        return op->emitError("reads operand ") << number << ", which is partial over other axes than another one";
+      partial = held;
       llvm::append_range(summed, held.getPartialAxes());
       held = held.withoutPartial();
     }

@@ -83,7 +83,7 @@ static void sinkBelow(SplitOpInterface op) {
     bool isAlone = llvm::all_of(llvm::enumerate(op->getOperands()), [&, number = number](auto other) {
       return other.index() == number || (other.value() != operand && isConstantOnly(other.value()));
     });
-    if (!pad || !isAlone || !op.isLinearIn(number))
+    if (!pad || !isAlone || !op.isLinearIn(static_cast<unsigned>(number)))
       continue;
     Definition definition = op.getDefinition();
     SmallVector<int64_t> loops, dims, shape(shapeOf(op->getResult(0)));

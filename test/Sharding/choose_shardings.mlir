@@ -80,3 +80,25 @@ func.func @delayed(%a: !a) -> tensor<64x1xf32> {
   %2 = dovetail.reduce %1 {kind = #dovetail.reduce_kind<sum>, axes = array<i64: 1>} : (tensor<64x64xf32>) -> tensor<64x1xf32>
   return %2 : tensor<64x1xf32>
 }
+
+// -----
+
+// Two sums that are added stay partial together: their sum is added up once.
+
+dovetail.mesh @mesh = ["k" = 2]
+!a = tensor<64x4096xf32, #dovetail.sharding<@mesh, [{}, {"k" : 0, 2048, 4096}]>>
+
+// CHECK-LABEL: func.func @sum_of_sums
+// CHECK: dovetail.matmul %arg0, {{.*}} -> tensor<64x64xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+// CHECK-NEXT: dovetail.matmul %arg1, {{.*}} -> tensor<64x64xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+// CHECK-NEXT: dovetail.sub {{.*}} -> tensor<64x64xf32, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+// CHECK-NOT: dovetail.matmul
+// CHECK: return
+func.func @sum_of_sums(%a: !a, %b: !a) -> tensor<64x64xf32> {
+  %w = dovetail.constant dense<1.0> : tensor<4096x64xf32>
+  %v = dovetail.constant dense<2.0> : tensor<4096x64xf32>
+  %0 = dovetail.matmul %a, %w : (!a, tensor<4096x64xf32>) -> tensor<64x64xf32>
+  %1 = dovetail.matmul %b, %v : (!a, tensor<4096x64xf32>) -> tensor<64x64xf32>
+  %2 = dovetail.sub %0, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %2 : tensor<64x64xf32>
+}

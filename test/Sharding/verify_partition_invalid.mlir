@@ -67,9 +67,36 @@ dovetail.mesh @mesh = ["y" = 2]
 !part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>
 
 func.func @two_sums(%x: !part, %y: !part) -> !part {
-  // expected-error@+1 {{reads operands 0 and 1, which are both partial}}
+  // expected-error@+1 {{reads operand 0, which is partial, but is not linear in it}}
   %0 = dovetail.mul %x, %y {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!part, !part) -> !part
   return %0 : !part
+}
+
+// -----
+
+// Each rank would add what is complete, too.
+
+dovetail.mesh @mesh = ["y" = 2]
+!whole = tensor<4xf32, #dovetail.sharding<@mesh, [{}]>>
+!part = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>
+
+func.func @one_sum(%x: !part, %y: !whole) -> !part {
+  // expected-error@+1 {{reads operand 0, which is partial, but is not linear in it}}
+  %0 = dovetail.add %x, %y {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!part, !whole) -> !part
+  return %0 : !part
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2, "x" = 2]
+!y = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y"]>>
+!x = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["x"]>>
+!both = tensor<4xf32, #dovetail.sharding<@mesh, [{}], partial = sum ["y", "x"]>>
+
+func.func @other_sums(%x: !y, %y: !x) -> !both {
+  // expected-error@+1 {{reads operand 1, which is partial over other axes than another one}}
+  %0 = dovetail.mul %x, %y {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}]>} : (!y, !x) -> !both
+  return %0 : !both
 }
 
 // -----

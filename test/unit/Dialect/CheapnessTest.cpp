@@ -15,7 +15,7 @@
 
 using namespace dovetail;
 
-/// Which operations of the lit tests are stored, whatever reads them. What is not listed may be part of a consumer.
+/// Which operations of the lit tests are stored, whatever reads them. Others may be part of a consumer.
 TEST(Cheapness, OfOperations) {
   std::set<std::string> cheap, costly;
   forEachOperation([&](DefinitionOpInterface op) {

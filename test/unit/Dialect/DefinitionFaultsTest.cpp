@@ -52,7 +52,7 @@ TEST(DefinitionFaults, AreFound) {
   EXPECT_EQ(findFault(op, op.getDefinition()), "");
   expect([](Definition &definition) { definition.loops[1].extent = -1; }, "has loop 1 of a negative extent");
   expect([](Definition &definition) { definition.loops[1].kind = LoopKind::Reduction; }, "that is a reduction");
-  expect([](Definition &definition) { definition.loops[2].kind = LoopKind::Parallel; }, "which is not combined");
+  expect([](Definition &definition) { definition.loops[2].kind = LoopKind::Parallel; }, "without terms behind");
   expect([](Definition &definition) { definition.loops[0].kind = LoopKind::Scan; }, "but no scan of it");
   expect([](Definition &definition) { definition.loops[2].index = 7; }, "looked up by no read");
   expect([](Definition &definition) { definition.reads[0].operand = 2; }, "not of operands 0 and 1");

@@ -47,7 +47,7 @@ static std::string findLoopFault(const Definition &definition) {
     if (isOfResult && !mayBeOfResult)
       return at("loop", number, " of the result that is a reduction or a tap");
     if (!isOfResult && (loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Scan))
-      return at("loop", number, " behind those of the result, which is not combined");
+      return at("loop", number, " without terms behind the dimensions of the result");
     if (loop.kind == LoopKind::Scan && !(definition.scan && definition.scan->loop == number))
       return at("loop", number, " that terms accumulate along, but no scan of it");
     if (loop.isLookup() && (isOfResult || static_cast<size_t>(loop.index) >= definition.reads.size()))

@@ -137,11 +137,15 @@ void Follower::follow(Operation &op) {
   }
 }
 
-bool dovetail::deriveLinearity(DefinitionOpInterface op, const Definition &definition, unsigned operand) {
-  if (!definition.lines.empty())
+bool dovetail::deriveLinearity(DefinitionOpInterface op, const Definition &definition, ArrayRef<unsigned> operands) {
+  auto hasOtherType = [&](unsigned operand) {
+    Type type = getElementTypeOrSelf(op->getOperand(operand).getType());
+    return llvm::any_of(op->getResultTypes(), [&](Type result) { return getElementTypeOrSelf(result) != type; });
+  };
+  if (!definition.lines.empty() || llvm::any_of(operands, hasOtherType))
     return false;
   Block block;
-  ReadMarks marks{operand, {}};
+  ReadMarks marks{operands, {}};
   SmallVector<Value> results = emitScratch(block, op, definition, getExtents(definition.loops), &marks);
   Follower follower(marks.found);
   follower.follow(block);

@@ -26,7 +26,7 @@ public:
 
   Value read(unsigned operand, ArrayRef<Value> index) override {
     Value value = make(op->getOperand(operand).getType(), marks ? index : ArrayRef<Value>());
-    if (marks && marks->operand == operand)
+    if (marks && llvm::is_contained(marks->operands, operand))
       marks->found.insert(value);
     return value;
   }

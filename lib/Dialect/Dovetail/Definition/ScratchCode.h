@@ -20,7 +20,7 @@ namespace dovetail {
 
 /// Elements of operand `operand` that code reads.
 struct ReadMarks {
-  unsigned operand;
+  llvm::ArrayRef<unsigned> operands;
   llvm::DenseSet<mlir::Value> found;
 };
 

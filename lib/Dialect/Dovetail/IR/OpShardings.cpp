@@ -95,6 +95,14 @@ ShardingAttr dovetail::getHull(ShardingAttr a, ShardingAttr b) {
   return a.withoutPartial().withDims(dims);
 }
 
+SmallVector<unsigned> dovetail::getPartialOperands(Operation *op, ArrayRef<StringAttr> axes) {
+  SmallVector<unsigned> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    if (ShardingAttr sharding = getSharding(operand.get()); sharding && sharding.getPartialAxes() == axes)
+      operands.push_back(operand.getOperandNumber());
+  return operands;
+}
+
 DimShardingAttr dovetail::getNeededDim(const DimRelation &relation, ArrayRef<DimShardingAttr> loops, int64_t extent) {
   if (relation.loop < 0 || !loops[relation.loop].isSplit())
     return loops.empty() ? DimShardingAttr() : DimShardingAttr::getUnsplit(loops[0].getContext());

@@ -61,8 +61,6 @@ Definition Col2ImOp::getDefinition() {
   return definition;
 }
 
-bool Col2ImOp::isLinearIn(unsigned operand) { return true; }
-
 SmallVector<Value> Col2ImOp::emitBody(BodyBuilder &body) {
   return {widen(body.elements, body.read(0), getAccumulatorType(getType().getElementType()))};
 }

@@ -79,6 +79,4 @@ Definition ConvOp::getDefinition() {
   return definition;
 }
 
-bool ConvOp::isLinearIn(unsigned operand) { return true; }
-
 FormatPreference ConvOp::getFormatPreference() { return FormatPreference::ChannelsLast; }

@@ -94,6 +94,4 @@ Definition ConvTransposeOp::getDefinition() {
   return definition;
 }
 
-bool ConvTransposeOp::isLinearIn(unsigned operand) { return true; }
-
 FormatPreference ConvTransposeOp::getFormatPreference() { return FormatPreference::ChannelsLast; }

@@ -107,8 +107,6 @@ Definition DeformSampleOp::getDefinition() {
 
 bool DeformSampleOp::isCheapElement() { return false; }
 
-bool DeformSampleOp::isLinearIn(unsigned operand) { return operand != 1; }
-
 FormatPreference DeformSampleOp::getFormatPreference() { return FormatPreference::RowMajor; }
 
 SmallVector<Value> DeformSampleOp::emitBody(BodyBuilder &body) {

@@ -86,4 +86,5 @@ std::optional<CallForm> DftOp::getCallForm() {
   return TransformCall{form, getInverse()};
 }
 
-bool DftOp::isLinearIn(unsigned operand) { return operand == 0; }
+/// Code of lines does not show it.
+bool DftOp::isLinearIn(ArrayRef<unsigned> operands) { return operands == ArrayRef<unsigned>{0}; }

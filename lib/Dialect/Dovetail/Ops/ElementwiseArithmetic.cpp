@@ -62,8 +62,6 @@ Value MulOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   return builder.mul(operands[0], operands[1]);
 }
 
-bool MulOp::isLinearIn(unsigned) { return true; }
-
 Value MaxOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   return builder.max(operands[0], operands[1], isUnsignedElement(getLhs().getType()));
 }
@@ -99,11 +97,6 @@ Value DivOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   if (!isUnsigned)
     quotient = builder.select(equals(builder, b, -1), builder.sub(zero, a), quotient);
   return builder.select(equals(builder, b, 0), zero, quotient);
-}
-
-bool DivOp::isLinearIn(unsigned operand) {
-  // Integer quotients round.
-  return operand == 0 && isa<FloatType>(getElementTypeOrSelf(getLhs().getType()));
 }
 
 /// The C remainder (sign of `a`), corrected to the sign of `b` unless `keepSign`.

@@ -40,8 +40,6 @@ Value NegOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   return builder.sub(builder.zero(x.getType()), x);
 }
 
-bool NegOp::isLinearIn(unsigned) { return true; }
-
 Value SignOp::emitScalar(ElementBuilder &builder, ArrayRef<Value> operands) {
   Value x = operands[0];
   Type type = x.getType();

@@ -44,5 +44,3 @@ Definition FramesOp::getDefinition() {
   dims[axis] = Definition::at(axis) * (isSingle ? 1 : static_cast<int64_t>(getStep())) + Definition::at(axis + 1);
   return definition;
 }
-
-bool FramesOp::isLinearIn(unsigned) { return true; }

@@ -65,8 +65,6 @@ Definition GridSampleOp::getDefinition() {
 
 bool GridSampleOp::isCheapElement() { return false; }
 
-bool GridSampleOp::isLinearIn(unsigned operand) { return operand == 0 && getMode() != ResizeMode::Nearest; }
-
 FormatPreference GridSampleOp::getFormatPreference() { return FormatPreference::ChannelsLast; }
 
 SmallVector<Value> GridSampleOp::emitBody(BodyBuilder &body) {

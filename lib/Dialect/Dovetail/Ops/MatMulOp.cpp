@@ -60,6 +60,4 @@ Definition MatMulOp::getDefinition() {
   return definition;
 }
 
-bool MatMulOp::isLinearIn(unsigned operand) { return true; }
-
 FormatPreference MatMulOp::getFormatPreference() { return FormatPreference::RowMajor; }

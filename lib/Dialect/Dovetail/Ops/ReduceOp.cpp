@@ -40,8 +40,6 @@ Definition ReduceOp::getDefinition() {
   return definition;
 }
 
-bool ReduceOp::isLinearIn(unsigned operand) { return getKind() == ReduceKind::Sum; }
-
 SmallVector<Value> ReduceOp::emitInit(ElementBuilder &builder) {
   return {emitReductionInit(builder, getKind(), getType().getElementType())};
 }

@@ -67,8 +67,6 @@ Definition ResampleOp::getDefinition() {
   return definition;
 }
 
-bool ResampleOp::isLinearIn(unsigned operand) { return operand == 0; }
-
 SmallVector<Value> ResampleOp::emitBody(BodyBuilder &body) {
   ElementBuilder &builder = body.elements;
   int64_t width = tensorType(getWeights()).getDimSize(1);

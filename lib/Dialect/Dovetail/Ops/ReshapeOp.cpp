@@ -101,8 +101,6 @@ Definition ReshapeOp::getDefinition() {
   return definition;
 }
 
-bool ReshapeOp::isLinearIn(unsigned) { return true; }
-
 FormatPreference ReshapeOp::getFormatPreference() { return FormatPreference::RowMajor; }
 
 //===----------------------------------------------------------------------===//

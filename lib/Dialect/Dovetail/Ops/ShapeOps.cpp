@@ -45,8 +45,6 @@ Definition TransposeOp::getDefinition() {
   return definition;
 }
 
-bool TransposeOp::isLinearIn(unsigned) { return true; }
-
 //===----------------------------------------------------------------------===//
 // BroadcastOp
 //===----------------------------------------------------------------------===//
@@ -64,8 +62,6 @@ LogicalResult BroadcastOp::verify() {
 }
 
 Definition BroadcastOp::getDefinition() { return getElementwiseDefinition(getOperation()); }
-
-bool BroadcastOp::isLinearIn(unsigned) { return true; }
 
 //===----------------------------------------------------------------------===//
 // SliceOp
@@ -103,8 +99,6 @@ Definition SliceOp::getDefinition() {
   }
   return definition;
 }
-
-bool SliceOp::isLinearIn(unsigned) { return true; }
 
 //===----------------------------------------------------------------------===//
 // ConcatOp

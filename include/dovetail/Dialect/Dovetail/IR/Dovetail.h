@@ -16,6 +16,7 @@
 #include "dovetail/Dialect/Dovetail/Definition/DefinitionInterface.h"
 #include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "dovetail/Dialect/Dovetail/Definition/Enums.h"
+#include "dovetail/Dialect/Dovetail/Definition/Linearity.h"
 #include "dovetail/Dialect/Dovetail/IR/FormatPreference.h"
 #include "dovetail/Dialect/Dovetail/IR/PostOp.h"
 #include "dovetail/Layout/Sharding.h"

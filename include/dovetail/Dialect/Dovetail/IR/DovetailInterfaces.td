@@ -31,9 +31,11 @@ def SplitOpInterface : OpInterface<"SplitOpInterface", [DefinitionOpInterface]> 
   }];
   let methods = [
     InterfaceMethod<[{
-        True if the result is linear in this operand while the others are fixed, so that a sum that is still partial may
-        pass through.
-      }], "bool", "isLinearIn", (ins "unsigned":$operand), "", [{ return false; }]>,
+        True if the results are linear in these operands together, while the others are fixed, so that sums that are
+        still partial, all over the same ranks, may pass through. As the code of an element shows, unless the operation
+        knows better.
+      }], "bool", "isLinearIn", (ins "::llvm::ArrayRef<unsigned>":$operands), "",
+      [{ return ::dovetail::deriveLinearity($_op, $_op.getDefinition(), operands); }]>,
     InterfaceMethod<[{
         Replaces an operation by simpler ones before it, for when one of its scans is split, or a loop over which only
         the operation itself can combine terms, as `loops` say. Returns the values that replace the results; fails where

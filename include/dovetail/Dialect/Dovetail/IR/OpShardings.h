@@ -56,6 +56,9 @@ DimShardingAttr getHull(DimShardingAttr a, DimShardingAttr b);
 /// The same for tensors; neither is partial in the result. Null, for replicated, if one of them is.
 ShardingAttr getHull(ShardingAttr a, ShardingAttr b);
 
+/// The operands of `op` that are partial over just these axes.
+llvm::SmallVector<unsigned> getPartialOperands(mlir::Operation *op, llvm::ArrayRef<mlir::StringAttr> axes);
+
 /// What the ranks need of an operand dimension of `extent`, given how the loops are split. Clipped to the tensor.
 DimShardingAttr getNeededDim(const DimRelation &relation, llvm::ArrayRef<DimShardingAttr> loops, int64_t extent);
 /// What the ranks need of operand `number`: windows, or cuts where they tile.

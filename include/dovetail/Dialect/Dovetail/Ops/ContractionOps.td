@@ -12,7 +12,7 @@
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
-    ["isLinearIn", "getFormatPreference"]> {
+    ["getFormatPreference"]> {
   let summary = "Convolution of any number of spatial dimensions";
   let description = [{
     Cross-correlation of `input` [N, C, spatial...] with `weights` [O, C/groups, window...]. Pads may be negative or
@@ -26,7 +26,7 @@ def Dovetail_ConvOp : Dovetail_InferredOp<"conv", [],
 }
 
 def Dovetail_ConvTransposeOp : Dovetail_InferredOp<"conv_transpose", [],
-    ["isLinearIn", "getFormatPreference"]> {
+    ["getFormatPreference"]> {
   let summary = "Transposed convolution (the gradient of `conv`)";
   let description = [{
     `input` [N, C, spatial...], `weights` [C, O/groups, window...]. Result extent: stride * (extent - 1) +
@@ -77,7 +77,7 @@ def Dovetail_LrnOp : Dovetail_InferredOp<"lrn", [],
 }
 
 def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
-    ["isLinearIn", "getFormatPreference"]> {
+    ["getFormatPreference"]> {
   let summary = "Matrix product of the last two dimensions; the others are a batch and broadcast";
   let description = [{
     Both operands have rank 2 or more (vectors are reshaped on import). Integers of 8 bits, signed or not, are extended to
@@ -87,7 +87,7 @@ def Dovetail_MatMulOp : Dovetail_InferredOp<"matmul", [],
 }
 
 def Dovetail_ReduceOp : Dovetail_InferredOp<"reduce", [],
-    ["emitBody", "emitInit", "emitCombine", "isLinearIn"]> {
+    ["emitBody", "emitInit", "emitCombine"]> {
   let summary = "Sum, product, maximum or minimum over some dimensions, which are kept with extent 1";
   let description = [{
     Loops: the result's dimensions (those reduced have extent 1), then one reduction for each of `axes` (sorted,

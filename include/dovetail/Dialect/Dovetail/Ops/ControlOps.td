@@ -24,10 +24,14 @@ def Dovetail_SplitAsFirst : NativeOpTrait<"SplitAsFirst"> {
 
 /// Its elements are not what its operands say: it is neither folded, nor moved, nor computed twice.
 class Dovetail_ControlOp<string mnemonic, list<Trait> traits = []>
-    : Op<Dovetail_Dialect, mnemonic, [Dovetail_Defined<["emitBody"]>] # traits> {
+    : Op<Dovetail_Dialect, mnemonic, [Dovetail_Defined<["emitBody", "isLinearIn"]>] # traits> {
   let results = (outs Dovetail_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  // Iterations and branches have values that are complete.
+  let extraClassDefinition = [{
+    bool $cppClass::isLinearIn(::llvm::ArrayRef<unsigned>) { return false; }
+  }];
 }
 
 def Dovetail_IterArgOp : Dovetail_ControlOp<"iter_arg"> {

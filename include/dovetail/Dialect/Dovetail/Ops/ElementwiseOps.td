@@ -48,7 +48,7 @@ class Dovetail_FloatAttr<string value> : DefaultValuedAttr<F32Attr, value>;
 //===----------------------------------------------------------------------===//
 
 def Dovetail_AbsOp : Dovetail_UnaryOp<"abs", "Abs">;
-def Dovetail_NegOp : Dovetail_UnaryOp<"neg", "Neg", ["isLinearIn"]>;
+def Dovetail_NegOp : Dovetail_UnaryOp<"neg", "Neg">;
 def Dovetail_SignOp : Dovetail_UnaryOp<"sign", "Sign">;
 def Dovetail_FloorOp : Dovetail_FloatUnaryOp<"floor", "Floor">;
 def Dovetail_CeilOp : Dovetail_FloatUnaryOp<"ceil", "Ceil">;
@@ -144,8 +144,8 @@ def Dovetail_BitCastOp : Dovetail_UnaryOp<"bit_cast"> {
 
 def Dovetail_AddOp : Dovetail_BinaryOp<"add", "Add", [], Dovetail_NumberTensor, [Dovetail_PostOp]>;
 def Dovetail_SubOp : Dovetail_BinaryOp<"sub", "Sub">;
-def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", ["isLinearIn"], Dovetail_NumberTensor, [Dovetail_PostOp]>;
-def Dovetail_DivOp : Dovetail_BinaryOp<"div", "Div", ["isLinearIn"]> {
+def Dovetail_MulOp : Dovetail_BinaryOp<"mul", "Mul", [], Dovetail_NumberTensor, [Dovetail_PostOp]>;
+def Dovetail_DivOp : Dovetail_BinaryOp<"div", "Div"> {
   let description = [{
     Integers truncate toward zero; an integer divided by zero gives zero.
   }];

@@ -35,7 +35,7 @@ def Dovetail_TensorScatterOp : Dovetail_InferredOp<"tensor_scatter", [], ["emitC
   let arguments = (ins Dovetail_Tensor:$data, Dovetail_Tensor:$indices, Dovetail_Tensor:$updates, I64Attr:$axis);
 }
 
-def Dovetail_Col2ImOp : Dovetail_InferredOp<"col2im", [], ["emitBody", "isLinearIn"]> {
+def Dovetail_Col2ImOp : Dovetail_InferredOp<"col2im", [], ["emitBody"]> {
   let summary = "Sums of blocks where they overlap (ONNX Col2Im)";
   let description = [{
     The operand is [N, C, block..., grid...]: blocks, and where they lie. Element t of the block at place i of the grid is
@@ -46,7 +46,7 @@ def Dovetail_Col2ImOp : Dovetail_InferredOp<"col2im", [], ["emitBody", "isLinear
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high);
 }
 
-def Dovetail_ResampleOp : Dovetail_InferredOp<"resample", [], ["emitBody", "isLinearIn"]> {
+def Dovetail_ResampleOp : Dovetail_InferredOp<"resample", [], ["emitBody"]> {
   let summary = "Weighted sums of neighbours along a dimension";
   let description = [{
     Element i along `axis` is the sum of `weights[i, t]` times element `starts[i] + t` of the operand, over all t. Starts

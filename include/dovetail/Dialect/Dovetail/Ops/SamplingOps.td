@@ -16,7 +16,7 @@ include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 class Dovetail_SamplingOp<string mnemonic, list<string> methods = []> : Dovetail_InferredOp<mnemonic, [],
     ["emitBody", "isCheapElement", "getFormatPreference"] # methods>;
 
-def Dovetail_GridSampleOp : Dovetail_SamplingOp<"grid_sample", ["isLinearIn"]> {
+def Dovetail_GridSampleOp : Dovetail_SamplingOp<"grid_sample"> {
   let summary = "Elements of an image at positions that a grid gives (ONNX GridSample)";
   let description = [{
     `image` [N, C, spatial...], `grid` [N, positions..., rank of spatial] of floats, result [N, C, positions...]. The last
@@ -30,7 +30,7 @@ def Dovetail_GridSampleOp : Dovetail_SamplingOp<"grid_sample", ["isLinearIn"]> {
                        Dovetail_PadModeAttr:$padding, UnitAttr:$align_corners);
 }
 
-def Dovetail_DeformSampleOp : Dovetail_SamplingOp<"deform_sample", ["isLinearIn"]> {
+def Dovetail_DeformSampleOp : Dovetail_SamplingOp<"deform_sample"> {
   let summary = "The elements that the windows of a deformable convolution see";
   let description = [{
     `image` [N, C, spatial...], `offset` [N, offset_groups * taps * rank, windows...], where a window of `kernel` has so

@@ -11,7 +11,7 @@
 
 include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
-def Dovetail_ReshapeOp : Dovetail_ComputeOp<"reshape", [], ["isLinearIn", "getFormatPreference"]> {
+def Dovetail_ReshapeOp : Dovetail_ComputeOp<"reshape", [], ["getFormatPreference"]> {
   let summary = "The same elements in row-major order with other extents";
   let description = [{
     A split dimension stays split where it is the major one of the dimensions that merge or split with it.
@@ -21,12 +21,12 @@ def Dovetail_ReshapeOp : Dovetail_ComputeOp<"reshape", [], ["isLinearIn", "getFo
   let hasFolder = 1;
 }
 
-def Dovetail_TransposeOp : Dovetail_InferredOp<"transpose", [], ["isLinearIn"]> {
+def Dovetail_TransposeOp : Dovetail_InferredOp<"transpose", [], []> {
   let summary = "Permutation of dimensions: result dimension i is operand dimension permutation[i]";
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$permutation);
 }
 
-def Dovetail_BroadcastOp : Dovetail_ComputeOp<"broadcast", [], ["isLinearIn"]> {
+def Dovetail_BroadcastOp : Dovetail_ComputeOp<"broadcast", [], []> {
   let summary = "Repeats dimensions of extent 1, aligned at the right as in NumPy";
   let arguments = (ins Dovetail_Tensor:$operand);
   let hasVerifier = 1;
@@ -37,7 +37,7 @@ def Dovetail_ConcatOp : Dovetail_InferredOp<"concat"> {
   let arguments = (ins Variadic<Dovetail_Tensor>:$inputs, I64Attr:$axis);
 }
 
-def Dovetail_SliceOp : Dovetail_InferredOp<"slice", [], ["isLinearIn"]> {
+def Dovetail_SliceOp : Dovetail_InferredOp<"slice", [], []> {
   let summary = "Elements starts + i * steps for i in [0, sizes), in each dimension; steps may be negative";
   let arguments = (ins Dovetail_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes,
                        DenseI64ArrayAttr:$steps);

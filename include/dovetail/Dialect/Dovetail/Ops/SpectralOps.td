@@ -45,7 +45,7 @@ def Dovetail_DftOp : Dovetail_InferredOp<"dft",
   }];
 }
 
-def Dovetail_FramesOp : Dovetail_InferredOp<"frames", [], ["isLinearIn"]> {
+def Dovetail_FramesOp : Dovetail_InferredOp<"frames", [], []> {
   let summary = "Pieces of `length` elements of a dimension, each `step` after the one before";
   let description = [{
     Dimension `axis` becomes two: as many pieces as are whole, and the elements of a piece, which stay together.
