@@ -32,15 +32,14 @@ static constexpr size_t mostParts = 16;
 /// The largest size that elements of `factor` may have; none if they may be more than the difference of two integers of
 /// 8 bits.
 static std::optional<int64_t> getLargest(const Factor &factor) {
-  int64_t least = typeOf(factor.integers).getElementType().isUnsignedInteger() ? 0 : -128, largest = least + 255;
+  int64_t least = factor.isUnsigned() ? 0 : -128, largest = least + 255;
   if (factor.zero) {
     if (!hasZeroElements(factor))
       return std::nullopt;
-    std::optional<double> zero = getSplat(factor.zero);
-    if (!zero)
+    if (!factor.number)
       return 255;
-    least -= static_cast<int64_t>(*zero);
-    largest -= static_cast<int64_t>(*zero);
+    least -= static_cast<int64_t>(*factor.number);
+    largest -= static_cast<int64_t>(*factor.number);
   }
   return std::max(-least, largest);
 }

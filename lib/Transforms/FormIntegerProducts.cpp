@@ -38,9 +38,9 @@ public:
   Value sub(Value a, Value b) { return SubOp::create(builder, loc, a, b); }
   Value mul(Value a, Value b) { return MulOp::create(builder, loc, a, b); }
   /// `factor` with integers that have a sign.
-  Factor withSign(Factor factor);
+  FactorValues withSign(FactorValues factor);
   /// The same with integers that have none.
-  Factor withoutSign(Factor factor);
+  FactorValues withoutSign(FactorValues factor);
   /// The sums of `integers` over `dims`, which are kept with extent 1.
   Value sum(Value integers, ArrayRef<int64_t> dims) {
     Value wide = CastOp::create(builder, loc, integers, builder.getI32Type());
@@ -52,7 +52,7 @@ public:
 };
 } // namespace
 
-Factor IntegerBuilder::withSign(Factor factor) {
+FactorValues IntegerBuilder::withSign(FactorValues factor) {
   Type type = typeOf(factor.integers).getElementType();
   if (!type.isUnsignedInteger())
     return factor;
@@ -70,7 +70,7 @@ Factor IntegerBuilder::withSign(Factor factor) {
 
 /// Of two factors with signs, oneDNN 2.6 corrects sums by way of f32, which rounds them, or not at all in some
 /// implementations; with AMX alone it has nothing to correct.
-Factor IntegerBuilder::withoutSign(Factor factor) {
+FactorValues IntegerBuilder::withoutSign(FactorValues factor) {
   if (typeOf(factor.integers).getElementType().isUnsignedInteger())
     return factor;
   // 128 more, which is all that the first bit says.
@@ -89,30 +89,29 @@ Factor IntegerBuilder::withoutSign(Factor factor) {
 /// Whether a zero point, if there is one, is the same all along dimension `dim`
 /// of `of`.
 static bool isAlike(const Factor &factor, int64_t dim) {
-  if (!factor.zero)
+  if (!factor.zero || factor.number)
     return true;
-  int64_t own = dim - typeOf(factor.integers).getRank() + typeOf(factor.zero).getRank();
-  return own < 0 || shapeOf(factor.zero)[own] == 1;
+  int64_t own = dim - factor.integers.getRank() + factor.zero->getRank();
+  return own < 0 || factor.zero->getShape()[own] == 1;
 }
 
 /// The integers of `factor` have a sign already or, once they have one, no zero
 /// point.
 static bool hasNoZeroWithSign(const Factor &factor) {
-  bool isUnsigned = typeOf(factor.integers).getElementType().isUnsignedInteger();
-  return isUnsigned ? factor.zero && getSplat(factor.zero) == 128.0 : !factor.zero;
+  return factor.isUnsigned() ? factor.number == 128.0 : !factor.zero;
 }
 
 /// What `product` is of these factors, in i32; null if it stays as it is.
 ///
 /// The sum of (x - zx) * (w - zw) is that of x * w, less zx times the sum of w
 /// - zw, less zw times the sum of x.
-static Value formProduct(MatMulOp product, Factor x, Factor w, OpBuilder &builder) {
-  int64_t terms = typeOf(x.integers).getRank() - 1, rows = typeOf(w.integers).getRank() - 2;
-  if (!isAlike(x, terms) || !isAlike(w, rows))
+static Value formProduct(MatMulOp product, const Factor &first, const Factor &second, OpBuilder &builder) {
+  int64_t terms = first.integers.getRank() - 1, rows = second.integers.getRank() - 2;
+  if (!isAlike(first, terms) || !isAlike(second, rows))
     return {};
   IntegerBuilder build(builder, product.getLoc());
-  x = build.withoutSign(x);
-  w = build.withSign(w);
+  FactorValues x = build.withoutSign(first.materialize(builder, product.getLoc()));
+  FactorValues w = build.withSign(second.materialize(builder, product.getLoc()));
   auto formed = MatMulOp::create(builder, product.getLoc(), x.integers, w.integers);
   formed->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   Value result = formed;
@@ -127,27 +126,28 @@ static Value formProduct(MatMulOp product, Factor x, Factor w, OpBuilder &builde
   return result;
 }
 
-/// The same of one that is the zero point of all.
+/// Whether there is one zero point for all of `factor`, which is known to be an element of the type of its integers.
 static bool hasZeroElement(const Factor &factor) {
-  return hasZeroElements(factor) && (getSplat(factor.zero) || typeOf(factor.zero).getNumElements() == 1);
+  return hasZeroElements(factor) && (factor.number || getNarrowZero(factor));
 }
 
 /// As `formProduct`. Pads are 0 after the zero point has been subtracted:
 /// before, they are the zero point.
-static Value formProduct(ConvOp conv, Factor x, Factor w, OpBuilder &builder) {
+static Value formProduct(ConvOp conv, const Factor &first, const Factor &second, OpBuilder &builder) {
   int64_t rank = conv.getType().getRank();
   for (int64_t dim = 1; dim < rank; ++dim)
-    if (!isAlike(w, dim))
+    if (!isAlike(second, dim))
       return {};
   // What a group reads is added up once, for all of its results.
-  if ((x.zero && !hasZeroElement(x)) || (conv.getGroups() != 1 && !hasNoZeroWithSign(w)))
+  if ((first.zero && !hasZeroElement(first)) || (conv.getGroups() != 1 && !hasNoZeroWithSign(second)))
     return {};
   IntegerBuilder build(builder, conv.getLoc());
-  w = build.withSign(w);
+  FactorValues x = first.materialize(builder, conv.getLoc());
+  FactorValues w = build.withSign(second.materialize(builder, conv.getLoc()));
 
   SmallVector<int64_t> low(conv.getPadsLow()), high(conv.getPadsHigh());
   auto isPad = [](int64_t pad) { return pad != 0; };
-  bool hasZero = x.zero || !typeOf(x.integers).getElementType().isUnsignedInteger();
+  bool hasZero = x.zero || !first.isUnsigned();
   // Libraries may take long sums through f32 where windows reach beyond the border.
   bool isLong = ShapedType::getNumElements(shapeOf(w.integers).drop_front()) > calls::mostExactTerms;
   if ((hasZero || isLong) && (llvm::any_of(low, isPad) || llvm::any_of(high, isPad))) {
@@ -156,10 +156,10 @@ static Value formProduct(ConvOp conv, Factor x, Factor w, OpBuilder &builder) {
     llvm::append_range(after, high);
     Type type = typeOf(x.integers).getElementType();
     Value padding;
-    if (std::optional<double> number = x.zero ? getSplat(x.zero) : 0.0)
+    if (std::optional<double> number = first.zero ? first.number : 0.0)
       padding = build.constant(type, static_cast<int64_t>(*number));
     else
-      padding = reshapeTo(builder, conv.getLoc(), x.zero.getDefiningOp<CastOp>().getOperand(), {});
+      padding = reshapeTo(builder, conv.getLoc(), getNarrowZero(first), {});
     x.integers = PadOp::create(builder, conv.getLoc(), x.integers, padding, before, after, PadMode::Constant);
     low.assign(low.size(), 0);
     high.assign(high.size(), 0);
@@ -202,59 +202,49 @@ static Value formProduct(ConvOp conv, Factor x, Factor w, OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// `scale * (integers - zero)`, in f32, of a constant scale, in another order
-/// of dimensions if there is a permutation.
+/// `scale * (integers - zero)`, in f32, of a constant scale.
 struct ScaledFactor {
   Factor factor;
-  Value scale; ///< Null if it is 1.
-  SmallVector<int64_t> permutation;
-
-  /// Puts the integers into the order that the product reads them in.
-  void reorder(OpBuilder &builder, Location loc) {
-    if (!permutation.empty())
-      factor.integers = TransposeOp::create(builder, loc, factor.integers, permutation);
-  }
+  std::optional<MovedValue> scale; ///< None if it is 1.
 };
 } // namespace
 
 /// `value` as a scaled factor whose scale is one number or, unless `channel` is
 /// -1, one for each index of that dimension, and whose zero point is constant;
-/// none if it is no such.
+/// none if it is no such. Each step that dequantises may be moved.
 static std::optional<ScaledFactor> findScaledFactor(Value value, int64_t channel) {
-  ScaledFactor scaled;
-  if (auto transpose = value.getDefiningOp<TransposeOp>()) {
-    scaled.permutation.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
-    value = transpose.getOperand();
-    if (channel >= 0)
-      channel = scaled.permutation[channel];
+  Moves moves;
+  std::optional<MovedValue> scale;
+  value = skipMoves(value, moves);
+  if (auto mul = value.getDefiningOp<MulOp>()) {
+    if (mul.getLhs().getType() != mul.getType() || !isConstantOnly(mul.getRhs()))
+      return std::nullopt;
+    scale = MovedValue::create(mul.getRhs(), moves);
+    if (!scale)
+      return std::nullopt;
+    value = skipMoves(mul.getLhs(), moves);
   }
-  auto mul = value.getDefiningOp<MulOp>();
-  auto cast = (mul ? mul.getLhs() : value).getDefiningOp<CastOp>();
-  if (!cast || cast.getType() != value.getType() || (mul && !isConstantOnly(mul.getRhs())))
+  auto cast = value.getDefiningOp<CastOp>();
+  if (!cast)
     return std::nullopt;
   // Without a zero point, one cast extends them.
   std::optional<Factor> factor;
-  if (cast.getOperand().getType().getElementType().isInteger(8))
-    factor = Factor{cast.getOperand(), /*zero=*/{}};
-  else
-    factor = findFactor(cast.getOperand());
+  if (!isNarrowInteger(cast.getOperand().getType().getElementType()))
+    factor = findFactor(cast.getOperand(), moves);
+  else if (std::optional<MovedValue> integers = MovedValue::create(cast.getOperand(), moves))
+    factor = Factor{std::move(*integers), /*zero=*/std::nullopt, /*number=*/std::nullopt};
   if (!factor)
     return std::nullopt;
-  scaled.factor = *factor;
-  scaled.scale = mul ? mul.getRhs() : Value();
   // Further away, differences are no numbers of 9 bits, and f32 does not have all sums of them.
-  if (factor->zero && (!isConstantOnly(factor->zero) || !hasZeroElements(*factor) ||
-                       (!scaled.permutation.empty() && typeOf(factor->zero).getNumElements() != 1)))
+  if (factor->zero && (!isConstantOnly(factor->zero->getSource()) || !hasZeroElements(*factor)))
     return std::nullopt;
-  if (!scaled.scale || typeOf(scaled.scale).getNumElements() == 1)
-    return scaled;
-  RankedTensorType type = typeOf(scaled.scale);
-  if (channel < 0 || type.getRank() != typeOf(value).getRank())
-    return std::nullopt;
-  for (auto [dim, extent] : llvm::enumerate(type.getShape()))
-    if (extent != 1 && static_cast<int64_t>(dim) != channel)
-      return std::nullopt;
-  return scaled;
+  if (scale && scale->getNumElements() != 1) {
+    int64_t dim = factor->integers.getRank() - scale->getRank();
+    for (int64_t extent : scale->getShape())
+      if (dim++ != channel && extent != 1)
+        return std::nullopt;
+  }
+  return ScaledFactor{std::move(*factor), std::move(scale)};
 }
 
 /// The dimension of the second operand that is one of the result, and the
@@ -270,13 +260,11 @@ static int64_t countTerms(ConvOp op) { return ShapedType::getNumElements(shapeOf
 
 /// Whether products of constant scales, one of which is one number, are as precise as what they scale one by one: all
 /// are numbers, of a size that neither they nor dequantised integers leave the range of normal ones.
-static bool areMultiplied(Value x, Value w) {
-  auto getNumbers = [](Value scale) -> std::optional<SmallVector<double>> {
+static bool areMultiplied(const std::optional<MovedValue> &x, const std::optional<MovedValue> &w) {
+  auto getNumbers = [](const std::optional<MovedValue> &scale) -> std::optional<SmallVector<double>> {
     if (!scale)
       return SmallVector<double>{1};
-    while (auto reshape = scale.getDefiningOp<ReshapeOp>())
-      scale = reshape.getOperand();
-    return getFloats(scale);
+    return getFloats(skipMoves(scale->getSource()));
   };
   std::optional<SmallVector<double>> first = getNumbers(x), second = getNumbers(w);
   if (!first || !second)
@@ -299,15 +287,8 @@ template <typename OpT> static LogicalResult formScaledProduct(OpT op, PatternRe
   std::optional<ScaledFactor> x = findScaledFactor(op->getOperand(0),
                                                    /*channel=*/-1),
                               w = findScaledFactor(op->getOperand(1), channel);
-  if (!x || !w || countTerms(op) > mostTerms)
+  if (!x || !w || countTerms(op) > mostTerms || !areMultiplied(x->scale, w->scale))
     return failure();
-  // Nothing is created before it is certain that there is a product: of matrices that are reordered there is.
-  if (!isa<MatMulOp>(op) && !(x->permutation.empty() && w->permutation.empty()))
-    return failure();
-  if (!areMultiplied(x->scale, w->scale))
-    return failure();
-  x->reorder(rewriter, loc);
-  w->reorder(rewriter, loc);
   Value sums = formProduct(op, x->factor, w->factor, rewriter);
   if (!sums)
     return failure();
@@ -320,9 +301,11 @@ template <typename OpT> static LogicalResult formScaledProduct(OpT op, PatternRe
     return reshapeTo(rewriter, loc, scale, shape);
   };
   Value scale;
-  for (Value each : {x->scale, w->scale})
-    if (each)
-      scale = scale ? MulOp::create(rewriter, loc, scale, reshape(each)).getResult() : reshape(each);
+  for (const std::optional<MovedValue> &each : {x->scale, w->scale})
+    if (each) {
+      Value moved = reshape(each->materialize(rewriter, loc));
+      scale = scale ? MulOp::create(rewriter, loc, scale, moved).getResult() : moved;
+    }
   Value result = CastOp::create(rewriter, loc, sums, rewriter.getF32Type());
   if (scale)
     result = MulOp::create(rewriter, loc, result, scale);

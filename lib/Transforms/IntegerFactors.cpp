@@ -6,49 +6,193 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Finds factors of products that are extended from integers of 8 bits, less zero points.
+// Finds factors of products that are extended from integers of 8 bits, less zero points, and moved.
 //
 //===----------------------------------------------------------------------===//
 
 #include "IntegerFactors.h"
 
+#include "ShapePatterns.h"
 #include "dovetail/Dialect/Dovetail/Evaluation/ConstantReader.h"
 #include "dovetail/Dialect/Dovetail/Ops/Ops.h"
+#include "llvm/ADT/APSInt.h"
 
 using namespace mlir;
 using namespace dovetail;
 
-/// Whether all elements of `value`, of integers, are known to be 0.
-static bool isZero(Value value) {
-  while (isa_and_present<CastOp, ReshapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return getSplat(value) == 0.0;
+Value dovetail::skipMoves(Value value, Moves &moves) {
+  while (isa_and_present<TransposeOp, SliceOp, ReshapeOp>(value.getDefiningOp())) {
+    moves.push_back(value.getDefiningOp());
+    value = moves.back()->getOperand(0);
+  }
+  return value;
 }
 
-std::optional<Factor> dovetail::findFactor(Value value) {
+Value dovetail::skipMoves(Value value) {
+  Moves moves;
+  return skipMoves(value, moves);
+}
+
+//===----------------------------------------------------------------------===//
+// Moves of what is broadcast
+//===----------------------------------------------------------------------===//
+
+/// The shape after `move` of a value of `shape` that is broadcast to its operand. None if the value varies along some
+/// of the dimensions that a reshape merges or splits, but not along all of them.
+static std::optional<SmallVector<int64_t>> moveShape(ArrayRef<int64_t> shape, Operation *move) {
+  ArrayRef<int64_t> from = shapeOf(move->getOperand(0)), to = shapeOf(move->getResult(0));
+  if (shape == from)
+    return llvm::to_vector(to);
+  // One element is the same everywhere.
+  if (ShapedType::getNumElements(shape) == 1)
+    return SmallVector<int64_t>();
+  SmallVector<int64_t> aligned(from.size() - shape.size(), 1);
+  llvm::append_range(aligned, shape);
+  if (auto transpose = dyn_cast<TransposeOp>(move))
+    return llvm::map_to_vector(transpose.getPermutation(), [&](int64_t dim) { return aligned[dim]; });
+  if (isa<ReshapeOp>(move))
+    return pullBack(aligned, to, from);
+  for (auto [extent, size] : llvm::zip_equal(aligned, to))
+    if (extent != 1)
+      extent = size;
+  return aligned;
+}
+
+/// Whether a transpose of what has `shape` leaves the elements in their order.
+static bool keepsElements(ArrayRef<int64_t> shape, ArrayRef<int64_t> permutation) {
+  return llvm::is_sorted(llvm::filter_to_vector(permutation, [&](int64_t dim) { return shape[dim] != 1; }));
+}
+
+/// `value`, which is broadcast to the operand of `move`, after this. `moveShape` gives its shape then.
+static Value applyMove(OpBuilder &builder, Location loc, Value value, Operation *move, ArrayRef<int64_t> shape) {
+  bool isWhole = shapeOf(value) == shapeOf(move->getOperand(0));
+  if (isa<ReshapeOp>(move) || (!isWhole && typeOf(value).getNumElements() == 1))
+    return reshapeTo(builder, loc, value, shape);
+  SmallVector<int64_t> aligned = alignedShape(value, shape.size());
+  if (auto transpose = dyn_cast<TransposeOp>(move)) {
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    if (!isWhole && keepsElements(aligned, permutation))
+      return reshapeTo(builder, loc, value, shape);
+    return TransposeOp::create(builder, loc, reshapeTo(builder, loc, value, aligned), permutation);
+  }
+  auto slice = cast<SliceOp>(move);
+  SmallVector<int64_t> starts(slice.getStarts()), steps(slice.getSteps());
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(move->getOperand(0))))
+    if (aligned[dim] != extent) {
+      starts[dim] = 0;
+      steps[dim] = 1;
+    }
+  return SliceOp::create(builder, loc, reshapeTo(builder, loc, value, aligned), starts, shape, steps);
+}
+
+std::optional<MovedValue> MovedValue::create(Value source, ArrayRef<Operation *> moves) {
+  MovedValue moved;
+  moved.source = source;
+  moved.moves.append(moves.rbegin(), moves.rend());
+  moved.shape.assign(shapeOf(source).begin(), shapeOf(source).end());
+  for (Operation *move : moved.moves) {
+    // Extents do not say then which dimensions a reshape merges.
+    if (typeOf(move->getResult(0)).getNumElements() == 0)
+      return std::nullopt;
+    std::optional<SmallVector<int64_t>> next = moveShape(moved.shape, move);
+    if (!next)
+      return std::nullopt;
+    moved.shape = std::move(*next);
+  }
+  return moved;
+}
+
+Value MovedValue::materialize(OpBuilder &builder, Location loc) const {
+  Value value = source;
+  for (Operation *move : moves)
+    value = applyMove(builder, loc, value, move, *moveShape(shapeOf(value), move));
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Factors
+//===----------------------------------------------------------------------===//
+
+FactorValues Factor::materialize(OpBuilder &builder, Location loc) const {
+  FactorValues values = {integers.materialize(builder, loc), Value()};
+  if (integers.getElementType().isInteger(1))
+    values.integers = CastOp::create(builder, loc, values.integers, builder.getIntegerType(8, /*isSigned=*/false));
+  if (!zero)
+    return values;
+  // One number for all is the same after all moves.
+  bool isNumber = zero->getSource().getDefiningOp<ConstantOp>() && typeOf(zero->getSource()).getRank() == 0;
+  if (number && !isNumber) {
+    auto type = RankedTensorType::get({}, zero->getElementType());
+    values.zero = ConstantOp::create(builder, loc, DenseElementsAttr::get(type, static_cast<int32_t>(*number)));
+  } else {
+    values.zero = zero->materialize(builder, loc);
+  }
+  return values;
+}
+
+// A cast of booleans to integers of 8 bits is dropped if another one extends these.
+bool dovetail::isNarrowInteger(Type type) { return type.isInteger(8) || type.isInteger(1); }
+
+/// The integer that all elements of `value` are, which may be extended from integers of 8 bits.
+static std::optional<double> getInteger(Value value) {
+  value = skipMoves(value);
+  if (auto cast = value.getDefiningOp<CastOp>(); cast && cast.getOperand().getType().getElementType().isInteger(8))
+    value = skipMoves(cast.getOperand());
+  return getSplat(value);
+}
+
+std::optional<Factor> dovetail::findFactor(Value value, Moves moves) {
   if (!typeOf(value).getElementType().isSignlessInteger(32))
     return std::nullopt;
-  Factor factor;
-  if (auto sub = value.getDefiningOp<SubOp>(); sub && sub.getLhs().getType() == value.getType()) {
-    value = sub.getLhs();
-    if (!isZero(sub.getRhs()))
-      factor.zero = sub.getRhs();
+  std::optional<MovedValue> zero;
+  std::optional<double> number;
+  value = skipMoves(value, moves);
+  if (auto sub = value.getDefiningOp<SubOp>(); sub && sub.getLhs().getType() == sub.getType()) {
+    number = getInteger(sub.getRhs());
+    if (number == 0.0) {
+      number.reset();
+    } else {
+      zero = MovedValue::create(sub.getRhs(), moves);
+      if (!zero)
+        return std::nullopt;
+    }
+    value = skipMoves(sub.getLhs(), moves);
   }
   auto cast = value.getDefiningOp<CastOp>();
-  if (!cast || !cast.getOperand().getType().getElementType().isInteger(8))
+  if (!cast || !isNarrowInteger(cast.getOperand().getType().getElementType()))
     return std::nullopt;
-  factor.integers = cast.getOperand();
-  return factor;
+  std::optional<MovedValue> integers = MovedValue::create(cast.getOperand(), moves);
+  if (!integers)
+    return std::nullopt;
+  return Factor{std::move(*integers), std::move(zero), number};
 }
 
 bool dovetail::hasZeroElements(const Factor &factor) {
-  Type type = typeOf(factor.integers).getElementType();
-  if (std::optional<double> number = getSplat(factor.zero)) {
-    double least = type.isUnsignedInteger() ? 0 : -128;
-    return *number >= least && *number <= least + 255;
+  double least = factor.isUnsigned() ? 0 : -128;
+  auto isElement = [&](auto number) { return number >= least && number <= least + 255; };
+  if (factor.number)
+    return isElement(*factor.number);
+  Value zero = skipMoves(factor.zero->getSource());
+  if (auto cast = zero.getDefiningOp<CastOp>()) {
+    Type narrow = cast.getOperand().getType().getElementType();
+    if (narrow == factor.integers.getElementType())
+      return true;
+    zero = narrow.isInteger(8) ? skipMoves(cast.getOperand()) : zero;
   }
-  auto cast = factor.zero.getDefiningOp<CastOp>();
-  return cast && cast.getOperand().getType().getElementType() == type;
+  auto constant = zero.getDefiningOp<ConstantOp>();
+  std::optional<ConstantReader> reader = constant ? ConstantReader::create(constant.getValue()) : std::nullopt;
+  bool isUnsigned = isUnsignedElement(typeOf(zero).getElementType());
+  return reader && llvm::all_of(llvm::seq<int64_t>(0, typeOf(zero).getNumElements()), [&](int64_t i) {
+           return isElement(APSInt(reader->readBits(i), isUnsigned).getExtValue());
+         });
+}
+
+Value dovetail::getNarrowZero(const Factor &factor) {
+  auto cast = skipMoves(factor.zero->getSource()).getDefiningOp<CastOp>();
+  if (!cast || cast.getOperand().getType().getElementType() != factor.integers.getElementType() ||
+      cast.getOperand().getType().getNumElements() != 1)
+    return {};
+  return cast.getOperand();
 }
 
 /// Extends one.
@@ -59,8 +203,10 @@ static void extendConstant(ConstantOp constant) {
   int64_t count = type.getNumElements();
   if (!type.getElementType().isSignlessInteger(32) || type.getRank() < 2 || count == 0 || count > mostElements)
     return;
+  // Zero points are known as they are.
+  auto isZero = [](OpOperand &use) { return isa<SubOp>(use.getOwner()) && use.getOperandNumber() == 1; };
   std::optional<ConstantReader> reader = ConstantReader::create(constant.getValue());
-  if (!reader)
+  if (!reader || llvm::all_of(constant->getUses(), isZero))
     return;
   SmallVector<int64_t> numbers;
   for (int64_t i = 0; i < count; ++i)

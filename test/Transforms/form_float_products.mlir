@@ -88,3 +88,20 @@ func.func @floats(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<2x4xf32> {
   %0 = dovetail.matmul %a, %b : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
+
+// Moves between a product and its factors change no bound. They stay where they are.
+// CHECK-LABEL: func @moved
+// CHECK: %[[A0:.*]] = dovetail.transpose %{{.*}} {permutation = array<i64: 1, 0>} : (tensor<3x2xi32>) -> tensor<2x3xi32>
+// CHECK: %[[A:.*]] = dovetail.cast %[[A0]] {to = f32}
+// CHECK: %[[B:.*]] = dovetail.cast %{{.*}} {to = f32} : (tensor<3x4xi32>) -> tensor<3x4xf32>
+// CHECK: dovetail.matmul %[[A]], %[[B]] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+func.func @moved(%a: tensor<3x2xui8>, %b: tensor<6x4xi8>) -> tensor<2x4xi32> {
+  %zeros = dovetail.constant dense<[1, -2, 3, 4]> : tensor<4xi32>
+  %0 = dovetail.cast %a {to = i32} : (tensor<3x2xui8>) -> tensor<3x2xi32>
+  %1 = dovetail.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<3x2xi32>) -> tensor<2x3xi32>
+  %2 = dovetail.cast %b {to = i32} : (tensor<6x4xi8>) -> tensor<6x4xi32>
+  %3 = dovetail.slice %2 {starts = array<i64: 1, 0>, sizes = array<i64: 3, 4>, steps = array<i64: 2, 1>} : (tensor<6x4xi32>) -> tensor<3x4xi32>
+  %4 = dovetail.sub %3, %zeros : (tensor<3x4xi32>, tensor<4xi32>) -> tensor<3x4xi32>
+  %5 = dovetail.matmul %1, %4 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %5 : tensor<2x4xi32>
+}

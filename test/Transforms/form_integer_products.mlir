@@ -213,3 +213,117 @@ func.func @scales(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>) -> tensor<2x4xf32> {
   %6 = dovetail.matmul %2, %5 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return %6 : tensor<2x4xf32>
 }
+
+// Moves between a product and its factors are moves of the integers, wherever they are, and of zero points and scales.
+// CHECK-LABEL: func @channels_last
+// CHECK-DAG: %[[X:.*]] = dovetail.transpose %arg0 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<1x5x6x2xui8>) -> tensor<1x2x5x6xui8>
+// CHECK-DAG: %[[W:.*]] = dovetail.transpose %arg1 {permutation = array<i64: 3, 2, 0, 1>} : (tensor<3x3x2x4xi8>) -> tensor<4x2x3x3xi8>
+// CHECK-DAG: dovetail.conv %[[X]], %[[W]] {{.*}} : (tensor<1x2x5x6xui8>, tensor<4x2x3x3xi8>) -> tensor<1x4x3x4xi32>
+// CHECK-DAG: dovetail.constant dense<{{\[\[\[\[}}1]], {{\[\[}}-2]], {{\[\[}}3]], {{\[\[}}-4]]]]> : tensor<1x4x1x1xi32>
+// CHECK-DAG: dovetail.mul %{{.*}}, %{{.*}} : (tensor<1x1x3x4xi32>, tensor<1x4x1x1xi32>) -> tensor<1x4x3x4xi32>
+// CHECK-DAG: %[[T:.*]] = dovetail.constant dense<{{\[\[\[\[}}2.500000e-01]], {{\[\[}}5.000000e-01]], {{\[\[}}7.500000e-01]], {{\[\[}}1.000000e+00]]]]> : tensor<1x4x1x1xf32>
+// CHECK-DAG: %[[S:.*]] = dovetail.mul %{{.*}}, %[[T]] : (tensor<f32>, tensor<1x4x1x1xf32>) -> tensor<1x4x1x1xf32>
+// CHECK: dovetail.mul %{{.*}}, %[[S]] : (tensor<1x4x3x4xf32>, tensor<1x4x1x1xf32>) -> tensor<1x4x3x4xf32>
+func.func @channels_last(%x: tensor<1x5x6x2xui8>, %w: tensor<3x3x2x4xi8>) -> tensor<1x4x3x4xf32> {
+  %zero = dovetail.constant dense<7> : tensor<i32>
+  %s = dovetail.constant dense<0.5> : tensor<f32>
+  %zeros = dovetail.constant dense<[1, -2, 3, -4]> : tensor<4xi32>
+  %t = dovetail.constant dense<[[[0.25, 0.5, 0.75, 1.0]]]> : tensor<1x1x4xf32>
+  %0 = dovetail.cast %x {to = i32} : (tensor<1x5x6x2xui8>) -> tensor<1x5x6x2xi32>
+  %1 = dovetail.sub %0, %zero : (tensor<1x5x6x2xi32>, tensor<i32>) -> tensor<1x5x6x2xi32>
+  %2 = dovetail.transpose %1 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<1x5x6x2xi32>) -> tensor<1x2x5x6xi32>
+  %3 = dovetail.cast %2 {to = f32} : (tensor<1x2x5x6xi32>) -> tensor<1x2x5x6xf32>
+  %4 = dovetail.mul %3, %s : (tensor<1x2x5x6xf32>, tensor<f32>) -> tensor<1x2x5x6xf32>
+  %5 = dovetail.cast %w {to = i32} : (tensor<3x3x2x4xi8>) -> tensor<3x3x2x4xi32>
+  %6 = dovetail.sub %5, %zeros : (tensor<3x3x2x4xi32>, tensor<4xi32>) -> tensor<3x3x2x4xi32>
+  %7 = dovetail.cast %6 {to = f32} : (tensor<3x3x2x4xi32>) -> tensor<3x3x2x4xf32>
+  %8 = dovetail.mul %7, %t : (tensor<3x3x2x4xf32>, tensor<1x1x4xf32>) -> tensor<3x3x2x4xf32>
+  %9 = dovetail.transpose %8 {permutation = array<i64: 3, 2, 0, 1>} : (tensor<3x3x2x4xf32>) -> tensor<4x2x3x3xf32>
+  %10 = dovetail.conv %4, %9 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}
+    : (tensor<1x2x5x6xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x3x4xf32>
+  return %10 : tensor<1x4x3x4xf32>
+}
+
+// Slices take as many zero points and scales, backwards as well, and a reshape leaves them next to each other.
+// CHECK-LABEL: func @parts
+// CHECK-DAG: %[[Z:.*]] = dovetail.cast %arg2 {to = i32}
+// CHECK-DAG: %[[X0:.*]] = dovetail.reshape %arg0 : (tensor<4x6xui8>) -> tensor<4x2x3xui8>
+// CHECK-DAG: %[[X:.*]] = dovetail.slice %[[X0]] {sizes = array<i64: 3, 2, 3>, starts = array<i64: 1, 0, 0>, steps = array<i64: 1, 1, 1>}
+// CHECK-DAG: %[[W0:.*]] = dovetail.slice %arg1 {sizes = array<i64: 4, 3>, starts = array<i64: 7, 0>, steps = array<i64: -2, 1>}
+// CHECK-DAG: %[[W1:.*]] = dovetail.transpose %[[W0]] {permutation = array<i64: 1, 0>}
+// CHECK-DAG: %[[W:.*]] = dovetail.reshape %[[W1]] : (tensor<3x4xi8>) -> tensor<1x3x4xi8>
+// CHECK-DAG: %[[Z0:.*]] = dovetail.slice %[[Z]] {sizes = array<i64: 4, 1>, starts = array<i64: 7, 0>, steps = array<i64: -2, 1>}
+// CHECK-DAG: %[[Z1:.*]] = dovetail.reshape %[[Z0]] : (tensor<4x1xi32>) -> tensor<1x1x4xi32>
+// CHECK-DAG: dovetail.matmul %[[X]], %[[W]] : (tensor<3x2x3xui8>, tensor<1x3x4xi8>) -> tensor<3x2x4xi32>
+// CHECK: dovetail.mul %{{.*}}, %[[Z1]] : (tensor<3x2x1xi32>, tensor<1x1x4xi32>) -> tensor<3x2x4xi32>
+func.func @parts(%x: tensor<4x6xui8>, %w: tensor<8x3xi8>, %zeros: tensor<8x1xi8>) -> tensor<3x2x4xi32> {
+  %0 = dovetail.cast %x {to = i32} : (tensor<4x6xui8>) -> tensor<4x6xi32>
+  %1 = dovetail.reshape %0 : (tensor<4x6xi32>) -> tensor<4x2x3xi32>
+  %2 = dovetail.slice %1 {starts = array<i64: 1, 0, 0>, sizes = array<i64: 3, 2, 3>, steps = array<i64: 1, 1, 1>} : (tensor<4x2x3xi32>) -> tensor<3x2x3xi32>
+  %3 = dovetail.cast %w {to = i32} : (tensor<8x3xi8>) -> tensor<8x3xi32>
+  %4 = dovetail.cast %zeros {to = i32} : (tensor<8x1xi8>) -> tensor<8x1xi32>
+  %5 = dovetail.sub %3, %4 : (tensor<8x3xi32>, tensor<8x1xi32>) -> tensor<8x3xi32>
+  %6 = dovetail.slice %5 {starts = array<i64: 7, 0>, sizes = array<i64: 4, 3>, steps = array<i64: -2, 1>} : (tensor<8x3xi32>) -> tensor<4x3xi32>
+  %7 = dovetail.transpose %6 {permutation = array<i64: 1, 0>} : (tensor<4x3xi32>) -> tensor<3x4xi32>
+  %8 = dovetail.reshape %7 : (tensor<3x4xi32>) -> tensor<1x3x4xi32>
+  %9 = dovetail.matmul %2, %8 : (tensor<3x2x3xi32>, tensor<1x3x4xi32>) -> tensor<3x2x4xi32>
+  return %9 : tensor<3x2x4xi32>
+}
+
+// Zero points of rows that are known when the program runs are moved with these.
+// CHECK-LABEL: func @moved_rows
+// CHECK-DAG: %[[A:.*]] = dovetail.transpose %arg0 {permutation = array<i64: 1, 0>} : (tensor<3x2xui8>) -> tensor<2x3xui8>
+// CHECK-DAG: %[[Z:.*]] = dovetail.reshape %{{.*}} : (tensor<2xi32>) -> tensor<2x1xi32>
+// CHECK-DAG: dovetail.matmul %[[A]], %arg1 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK: dovetail.mul %[[Z]], %{{.*}} : (tensor<2x1xi32>, tensor<1x4xi32>) -> tensor<2x4xi32>
+func.func @moved_rows(%a: tensor<3x2xui8>, %b: tensor<3x4xi8>, %z: tensor<2xui8>) -> tensor<2x4xi32> {
+  %0 = dovetail.cast %a {to = i32} : (tensor<3x2xui8>) -> tensor<3x2xi32>
+  %1 = dovetail.cast %z {to = i32} : (tensor<2xui8>) -> tensor<2xi32>
+  %2 = dovetail.sub %0, %1 : (tensor<3x2xi32>, tensor<2xi32>) -> tensor<3x2xi32>
+  %3 = dovetail.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<3x2xi32>) -> tensor<2x3xi32>
+  %4 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %5 = dovetail.matmul %3, %4 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %5 : tensor<2x4xi32>
+}
+
+// A reshape that merges channels with others leaves no scale for each channel. Nothing is moved then.
+// CHECK-LABEL: func @merged_channels
+// CHECK-NOT: dovetail.reshape {{.*}}i8>
+// CHECK: dovetail.matmul {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+func.func @merged_channels(%x: tensor<2x3xui8>, %w: tensor<4x3xi8>) -> tensor<2x4xf32> {
+  %t = dovetail.constant dense<[[0.25], [0.5], [0.75], [1.0]]> : tensor<4x1xf32>
+  %0 = dovetail.cast %x {to = f32} : (tensor<2x3xui8>) -> tensor<2x3xf32>
+  %1 = dovetail.cast %w {to = f32} : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %2 = dovetail.mul %1, %t : (tensor<4x3xf32>, tensor<4x1xf32>) -> tensor<4x3xf32>
+  %3 = dovetail.reshape %2 : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  %4 = dovetail.matmul %0, %3 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %4 : tensor<2x4xf32>
+}
+
+// Nor are factors of a product that stays as it is: groups whose weights have zero points.
+// CHECK-LABEL: func @moved_groups
+// CHECK-NOT: dovetail.transpose {{.*}}i8>
+// CHECK: dovetail.conv {{.*}} : (tensor<1x4x9xi32>, tensor<4x2x3xi32>) -> tensor<1x4x7xi32>
+func.func @moved_groups(%x: tensor<1x9x4xui8>, %w: tensor<4x2x3xi8>) -> tensor<1x4x7xi32> {
+  %zero = dovetail.constant dense<7> : tensor<i32>
+  %0 = dovetail.cast %x {to = i32} : (tensor<1x9x4xui8>) -> tensor<1x9x4xi32>
+  %1 = dovetail.transpose %0 {permutation = array<i64: 0, 2, 1>} : (tensor<1x9x4xi32>) -> tensor<1x4x9xi32>
+  %2 = dovetail.cast %w {to = i32} : (tensor<4x2x3xi8>) -> tensor<4x2x3xi32>
+  %3 = dovetail.sub %2, %zero : (tensor<4x2x3xi32>, tensor<i32>) -> tensor<4x2x3xi32>
+  %4 = dovetail.conv %1, %3 {strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>, groups = 2 : i64}
+    : (tensor<1x4x9xi32>, tensor<4x2x3xi32>) -> tensor<1x4x7xi32>
+  return %4 : tensor<1x4x7xi32>
+}
+
+// Booleans are integers of 8 bits.
+// CHECK-LABEL: func @booleans
+// CHECK-NEXT: %[[A:.*]] = dovetail.transpose %arg0 {permutation = array<i64: 1, 0>} : (tensor<3x2xi1>) -> tensor<2x3xi1>
+// CHECK-NEXT: %[[U:.*]] = dovetail.cast %[[A]] {to = ui8}
+// CHECK-NEXT: dovetail.matmul %[[U]], %arg1 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+func.func @booleans(%a: tensor<3x2xi1>, %b: tensor<3x4xi8>) -> tensor<2x4xi32> {
+  %0 = dovetail.cast %a {to = i32} : (tensor<3x2xi1>) -> tensor<3x2xi32>
+  %1 = dovetail.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<3x2xi32>) -> tensor<2x3xi32>
+  %2 = dovetail.cast %b {to = i32} : (tensor<3x4xi8>) -> tensor<3x4xi32>
+  %3 = dovetail.matmul %1, %2 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  return %3 : tensor<2x4xi32>
+}

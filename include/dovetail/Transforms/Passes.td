@@ -152,6 +152,10 @@ def FormIntegerProducts : Pass<"dovetail-form-integer-products"> {
     of the first and perhaps one for each output channel of the second, with constant zero points: the product in i32 is
     scaled, which rounds less than sums in f32 do.
 
+    Transposes, slices and reshapes may stand anywhere between a product and its integers. They move the integers then,
+    and zero points and scales that are several. A product stays as it is if a reshape merges dimensions along which
+    these vary with others.
+
     For targets whose libraries have such products. It comes before constants are folded, so that it finds what weights
     have been extended from.
   }];
@@ -165,6 +169,7 @@ def FormFloatProducts : Pass<"dovetail-form-float-products"> {
     a product of the same factors in f32, or some of parts of the terms, whose results are added in i32: no part has
     more terms than f32 holds sums of, whatever the factors are, so that all of it is exact. No part is a convolution of
     3 x 3, which may be done in f32 by an algorithm that rounds. What would take more than 16 parts stays as it is.
+    Transposes, slices and reshapes may stand between a product and its integers, and stay there.
 
     For targets whose libraries have no products of integers, and add those of f32 as they are. It comes before constants
     are folded, so that it finds what weights have been extended from.
