@@ -125,8 +125,7 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
   case Phase::Emit:
     break;
   case Phase::Simplify:
-    buildSimplifyPipeline(passes.nest<func::FuncOp>(),
-                          getGraphTarget(options, passes.getContext(), libraries, features));
+    buildSimplifyPipeline(passes.nest<func::FuncOp>());
     break;
   case Phase::Legalize:
     buildLegalizePipeline(passes.nest<func::FuncOp>(),

@@ -10,7 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphMatch.h"
 #include "dovetail/Dialect/Dovetail/Evaluation/Evaluate.h"
+#include "dovetail/Dialect/Dovetail/Ops/Ops.h"
 #include "dovetail/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -39,6 +41,28 @@ static SmallVector<ElementsAttr> fold(Operation *op, int64_t maxElements) {
   return succeeded(values) ? llvm::to_vector_of<ElementsAttr>(*values) : SmallVector<ElementsAttr>();
 }
 
+/// Whether a product reads what is computed of `value`, which is constant, by steps that dequantise and move it.
+static bool isFactor(Value value, int depth = 0) {
+  constexpr int maxDepth = 16;
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (isa<MatMulOp, ConvOp>(user))
+      return true;
+    return depth < maxDepth && isa<CastOp, SubOp, MulOp, TransposeOp, SliceOp, ReshapeOp>(user) &&
+           isConstantOnly(user->getResult(0)) && isFactor(user->getResult(0), depth + 1);
+  });
+}
+
+/// Whether `op` converts a constant matrix of integers, or more than a matrix, of which a factor is computed. Integers
+/// of 8 bits take less memory than what they are converted to, and `legalize` finds them where a target multiplies
+/// them. An import may have extended them to i32.
+static bool convertsFactor(Operation *op) {
+  auto cast = dyn_cast<CastOp>(op);
+  if (!cast || !cast.getOperand().getDefiningOp<ConstantOp>() || cast.getOperand().getType().getRank() < 2)
+    return false;
+  Type from = cast.getOperand().getType().getElementType();
+  return (from.isInteger(8) || from.isSignlessInteger(32)) && isFactor(op->getResult(0));
+}
+
 namespace {
 struct FoldConstants : dovetail::impl::FoldConstantsBase<FoldConstants> {
   using FoldConstantsBase::FoldConstantsBase;
@@ -53,6 +77,8 @@ struct FoldConstants : dovetail::impl::FoldConstantsBase<FoldConstants> {
         ops.push_back(op);
     });
     for (Operation *op : ops) {
+      if (keepFactors && convertsFactor(op))
+        continue;
       OpBuilder builder(op);
       for (auto [value, result] : llvm::zip(fold(op, maxElements), op->getResults()))
         if (value.getType() == result.getType()) {

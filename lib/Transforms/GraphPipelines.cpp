@@ -18,18 +18,16 @@
 using namespace mlir;
 using namespace dovetail;
 
-void dovetail::buildSimplifyPipeline(OpPassManager &functions, const GraphTarget &target) {
-  // Patterns compare values, so that what is written twice must be one value, and constants must be computed.
+void dovetail::buildSimplifyPipeline(OpPassManager &functions) {
+  // Patterns compare values, so that what is written twice must be one value, and constants must be computed. Weights
+  // that are stored as integers stay so: they are smaller, and legalize decides whether they are multiplied as they
+  // are.
+  FoldConstantsOptions folding;
+  folding.keepFactors = true;
   functions.addPass(createCSEPass());
-  // Weights that are stored as integers are told from others until constants are computed, and transposes and slices
-  // come between products and their factors.
-  if (target.hasIntegerProducts)
-    functions.addPass(createFormIntegerProducts());
-  else if (target.hasPlainProducts)
-    functions.addPass(createFormFloatProducts());
-  functions.addPass(createFoldConstants());
+  functions.addPass(createFoldConstants(folding));
   functions.addPass(createSimplifyArithmetic());
-  functions.addPass(createFoldConstants());
+  functions.addPass(createFoldConstants(folding));
   functions.addPass(createSimplifyShapes());
   functions.addPass(createCSEPass());
   functions.addPass(createRecognizeNorms());
@@ -45,6 +43,19 @@ void dovetail::buildSimplifyPipeline(OpPassManager &functions, const GraphTarget
 }
 
 void dovetail::buildLegalizePipeline(OpPassManager &functions, const GraphTarget &target) {
+  // Weights that are stored as integers are told from others until constants are computed.
+  if (target.hasIntegerProducts)
+    functions.addPass(createFormIntegerProducts());
+  else if (target.hasPlainProducts)
+    functions.addPass(createFormFloatProducts());
+  functions.addPass(createFoldConstants());
+  if (target.hasIntegerProducts || target.hasPlainProducts) {
+    // Products have moves and pads of integers next to them now, and other scales behind them.
+    functions.addPass(createSimplifyArithmetic());
+    functions.addPass(createSinkPads());
+    functions.addPass(createSimplifyShapes());
+    functions.addPass(createFoldPads());
+  }
   if (target.hasTransforms)
     functions.addPass(createExpandTransforms());
   functions.addPass(createFoldScales());
@@ -61,9 +72,8 @@ void dovetail::buildLegalizePipeline(OpPassManager &functions, const GraphTarget
 }
 
 void dovetail::registerGraphPipelines() {
-  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph", [](OpPassManager &passes) {
-    buildSimplifyPipeline(passes.nest<func::FuncOp>(), GraphTarget());
-  });
+  PassPipelineRegistration<>("dovetail-simplify", "Simplify the graph",
+                             [](OpPassManager &passes) { buildSimplifyPipeline(passes.nest<func::FuncOp>()); });
   PassPipelineRegistration<>(
       "dovetail-legalize", "Make of the graph what suits a target that has nothing special",
       [](OpPassManager &passes) { buildLegalizePipeline(passes.nest<func::FuncOp>(), GraphTarget()); });

@@ -49,7 +49,8 @@ static std::optional<SmallVector<Interval>> getTaken(Value value) {
 static bool savesWork(SplitOpInterface op, ArrayRef<int64_t> dims, int depth = 0) {
   if (!op.isCheapElement())
     return true;
-  constexpr int maxDepth = 8;
+  // From a product of dequantised numbers over what quantises and dequantises them to the product before.
+  constexpr int maxDepth = 16;
   for (auto [operand, dim] : llvm::zip_equal(op->getOperands(), dims)) {
     auto producer = operand.getDefiningOp<SplitOpInterface>();
     auto isOther = [&](Operation *user) { return user != op; };

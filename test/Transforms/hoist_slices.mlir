@@ -33,6 +33,37 @@ func.func @product(%arg0: tensor<5x6xf32>, %arg1: tensor<6x7xf32>, %arg2: tensor
 
 // -----
 
+// Through all that lies between two products of a quantised model, too.
+// CHECK-LABEL: func @requantised
+// CHECK-DAG: %[[A:.*]] = dovetail.slice %arg0 {sizes = array<i64: 1, 6>, starts = array<i64: 4, 0>
+// CHECK: dovetail.matmul %[[A]], %arg1 : (tensor<1x6xf32>, tensor<6x7xf32>) -> tensor<1x7xf32>
+// CHECK-NOT: tensor<5x7x
+// CHECK: return
+func.func @requantised(%arg0: tensor<5x6xf32>, %arg1: tensor<6x7xf32>, %arg2: tensor<7xf32>) -> tensor<1x7xf32> {
+  %steps = dovetail.constant dense<50.0> : tensor<f32>
+  %zero = dovetail.constant dense<100.0> : tensor<f32>
+  %most = dovetail.constant dense<255.0> : tensor<f32>
+  %integer = dovetail.constant dense<100> : tensor<i32>
+  %scale = dovetail.constant dense<0.02> : tensor<f32>
+  %0 = dovetail.matmul %arg0, %arg1 : (tensor<5x6xf32>, tensor<6x7xf32>) -> tensor<5x7xf32>
+  %1 = dovetail.add %0, %arg2 : (tensor<5x7xf32>, tensor<7xf32>) -> tensor<5x7xf32>
+  %2 = dovetail.relu %1 : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  %3 = dovetail.mul %2, %steps : (tensor<5x7xf32>, tensor<f32>) -> tensor<5x7xf32>
+  %4 = dovetail.round %3 : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  %5 = dovetail.add %4, %zero : (tensor<5x7xf32>, tensor<f32>) -> tensor<5x7xf32>
+  %6 = dovetail.relu %5 : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  %7 = dovetail.min %6, %most : (tensor<5x7xf32>, tensor<f32>) -> tensor<5x7xf32>
+  %8 = dovetail.cast %7 {to = ui8} : (tensor<5x7xf32>) -> tensor<5x7xui8>
+  %9 = dovetail.cast %8 {to = i32} : (tensor<5x7xui8>) -> tensor<5x7xi32>
+  %10 = dovetail.sub %9, %integer : (tensor<5x7xi32>, tensor<i32>) -> tensor<5x7xi32>
+  %11 = dovetail.cast %10 {to = f32} : (tensor<5x7xi32>) -> tensor<5x7xf32>
+  %12 = dovetail.mul %11, %scale : (tensor<5x7xf32>, tensor<f32>) -> tensor<5x7xf32>
+  %13 = dovetail.slice %12 {starts = array<i64: 4, 0>, sizes = array<i64: 1, 7>, steps = array<i64: 1, 1>} : (tensor<5x7xf32>) -> tensor<1x7xf32>
+  return %13 : tensor<1x7xf32>
+}
+
+// -----
+
 // Nothing is saved above a sum of arguments, and of what is read whole by another user.
 // CHECK-LABEL: func @stays
 // CHECK-NEXT: dovetail.add

@@ -397,6 +397,13 @@ _MOVES = {
         d = Transpose<perm = [2, 3, 0, 1]>(c)
         y = Conv<group = 24>(b, d)
     }""",
+    "padded": """(uint8[1,6,9,8] x, float s, uint8 z, int8[16,6,3,3] w, float t) => (float[1,16,9,8] y) {
+        a = DequantizeLinear(x, s, z)
+        p = Constant<value_ints = [0, 0, 1, 1, 0, 0, 1, 1]>()
+        b = Pad(a, p)
+        c = DequantizeLinear(w, t)
+        y = Conv(b, c)
+    }""",
     "reshaped": """(uint8[4,8,8,6] x, float s, uint8 z, int8[12,4,48] w, float[48] t, int8[48] u) => (float[4,48] y) {
         a = DequantizeLinear(x, s, z)
         r = Constant<value_ints = [4, 8, 48]>() q = Constant<value_ints = [48, 48]>()

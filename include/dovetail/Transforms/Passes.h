@@ -25,7 +25,7 @@ namespace dovetail {
 #define GEN_PASS_REGISTRATION
 #include "dovetail/Transforms/Passes.h.inc"
 
-/// What the target has that not all have, as far as rewrites of unsplit graphs ask.
+/// What the target has that not all have, as far as `legalize` asks.
 struct GraphTarget {
   bool hasAttention = false;
   /// Its libraries have products of integers of 8 bits.
@@ -38,9 +38,9 @@ struct GraphTarget {
   bool hasNarrowProducts = false;
 };
 
-/// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions. They know no target but for
-/// its products of integers, which are found first.
-void buildSimplifyPipeline(mlir::OpPassManager &functions, const GraphTarget &target);
+/// Adds the passes of the phase `simplify`, in their order, to a pass manager of functions. They know no target: the
+/// graph is the same for all.
+void buildSimplifyPipeline(mlir::OpPassManager &functions);
 /// Adds those of the phase `legalize`, which make of the graph what suits a target.
 void buildLegalizePipeline(mlir::OpPassManager &functions, const GraphTarget &target);
 

@@ -16,10 +16,15 @@ def FoldConstants : Pass<"dovetail-fold-constants"> {
   let description = [{
     Runs the definitions of operations, so that every operator can be folded. What is left to run time are large
     results, such as reordered weights, and functions that LLVM cannot evaluate.
+
+    With `keep-factors`, matrices of integers of which factors of products are computed, for example by
+    DequantizeLinear, stay as they are, and so does what is computed of them. They are stored smaller so, and `legalize`
+    decides whether integers are multiplied.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
   let options = [
-    Option<"maxElements", "max-elements", "int64_t", "4096", "Largest number of elements of a result to compute">
+    Option<"maxElements", "max-elements", "int64_t", "4096", "Largest number of elements of a result to compute">,
+    Option<"keepFactors", "keep-factors", "bool", "false", "Leave integers of which factors are computed">
   ];
 }
 
@@ -156,8 +161,8 @@ def FormIntegerProducts : Pass<"dovetail-form-integer-products"> {
     and zero points and scales that are several. A product stays as it is if a reshape merges dimensions along which
     these vary with others.
 
-    For targets whose libraries have such products. It comes before constants are folded, so that it finds what weights
-    have been extended from.
+    For targets whose libraries have such products. It comes before factors that are constants are folded, so that it
+    finds what weights have been extended from.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
@@ -171,8 +176,8 @@ def FormFloatProducts : Pass<"dovetail-form-float-products"> {
     3 x 3, which may be done in f32 by an algorithm that rounds. What would take more than 16 parts stays as it is.
     Transposes, slices and reshapes may stand between a product and its integers, and stay there.
 
-    For targets whose libraries have no products of integers, and add those of f32 as they are. It comes before constants
-    are folded, so that it finds what weights have been extended from.
+    For targets whose libraries have no products of integers, and add those of f32 as they are. It comes before factors
+    that are constants are folded, so that it finds what weights have been extended from.
   }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
