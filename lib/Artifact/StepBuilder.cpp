@@ -116,7 +116,7 @@ static std::unique_ptr<artifact::IndexExprT> makeIndex(const layout::IndexExpr &
   return result;
 }
 
-/// Of a `plan::AccessAttr`.
+/// Of a `AccessAttr`.
 static std::unique_ptr<artifact::AccessT> makeAccess(Attribute access) {
   auto result = std::make_unique<artifact::AccessT>();
   for (const layout::AccessDim &dim : cast<plan::AccessAttr>(access).getDims().get()) {

@@ -263,9 +263,9 @@ LogicalResult PlanEmitter::emitCall(plan::GroupOp group) {
       continue;
     parts.operands.push_back(getOperandView(operand));
     readWhole(access, operand, loops);
-    auto read = plan::AccessAttr::getChecked([&] { return call->emitOpError("has no library call: "); }, context,
-                                             plan::AccessDims(access.dims));
-    if (!read)
+    auto fail = [&] { return call->emitOpError("has no library call: "); };
+    auto read = AccessAttr::getChecked(fail, context, AccessDims(access.dims));
+    if (!read || failed(plan::verifyAccess(fail, read)))
       return failure();
     reads.push_back(read);
   }

@@ -385,36 +385,6 @@ plan.program @main mesh @mesh target "cpu" {
 
 // -----
 
-// expected-error@+1 {{expected a loop, such as 'd0', or 'floor'}}
-func.func private @f() attributes {a = #plan.access<(x0)>}
-
-// -----
-
-// expected-error@+1 {{expected a loop, such as 'd0', or 'floor'}}
-func.func private @f() attributes {a = #plan.access<(d256)>}
-
-// -----
-
-// expected-error@+1 {{expected a number from 1 to 1099511627776}}
-func.func private @f() attributes {a = #plan.access<(floor((d0) / 0))>}
-
-// -----
-
-// expected-error@+1 {{expected a number from -1099511627776 to 1099511627776}}
-func.func private @f() attributes {a = #plan.access<(2000000000000*d0)>}
-
-// -----
-
-// expected-error@+1 {{expected '('}}
-func.func private @f() attributes {a = #plan.access<(d0 + )>}
-
-// -----
-
-// expected-error@+1 {{divides too many times}}
-func.func private @f() attributes {a = #plan.access<(((((((((((((((((((((((((((((((((((d0) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2)) mod 2))>}
-
-// -----
-
 dovetail.mesh @mesh = ["y" = 2]
 plan.program @main mesh @mesh target "cpu" {
   %a = plan.buffer arena tensor<4x4xf32> <[0, 1]>
@@ -740,18 +710,6 @@ plan.program @loops mesh @mesh target "cpu" {
 
 // -----
 
-// What is written is small enough, but what it comes to is not.
-
-// expected-error@+1 {{an access by a library call has a number beyond 1099511627776, 2199023255552*d0}}
-func.func private @sum() attributes {a = #plan.access<(1099511627776*d0 + 1099511627776*d0)>}
-
-// -----
-
-// expected-error@+1 {{an access by a library call has a number beyond 1099511627776}}
-func.func private @divisor() attributes {a = #plan.access<(floor((floor((d0) / 1099511627776)) / 1099511627776))>}
-
-// -----
-
 dovetail.mesh @mesh = ["y" = 2]
 
 plan.program @idle mesh @mesh target "cpu" {
@@ -1021,4 +979,32 @@ plan.program @main mesh @mesh target "cuda" on device {
   %y = plan.view %b : !plan.ref<tensor<4x8x2xf32>>
   // expected-error@+1 {{transforms 'tensor<4x8x2xf16>' to 'tensor<4x8x2xf32>': of neither f32 nor f64}}
   plan.transform %x -> %y loops [4, 8, 2, 8, 2] reads [(d0, d3, d4)] : !plan.ref<tensor<4x8x2xf16>> -> !plan.ref<tensor<4x8x2xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x4x1xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5xf32>>
+  %w = plan.view %b : !plan.ref<tensor<4x4x1xf32>>
+  %y = plan.view %a : !plan.ref<tensor<1x4x5xf32>>
+  // expected-error@+1 {{attribute 'reads' failed to satisfy constraint: accesses of loops alone, without borders}}
+  plan.convolution %x, %w -> %y loops [1, 4, 5, 4, 1] reads [(d0, d3, edge(d2 + d4, 0 to 5)), (d1, d3, d4)]
+    : !plan.ref<tensor<1x4x5xf32>>, !plan.ref<tensor<4x4x1xf32>> -> !plan.ref<tensor<1x4x5xf32>>
+}
+
+// -----
+
+dovetail.mesh @mesh = ["y" = 2]
+plan.program @main mesh @mesh target "cpu" {
+  %a = plan.buffer arena tensor<1x4x5xf32> <[0, 1, 2]>
+  %b = plan.buffer arena tensor<4x4x1xf32> <[0, 1, 2]>
+  %x = plan.view %a : !plan.ref<tensor<1x4x5xf32>>
+  %w = plan.view %b : !plan.ref<tensor<4x4x1xf32>>
+  %y = plan.view %a : !plan.ref<tensor<1x4x5xf32>>
+  // expected-error@+1 {{attribute 'reads' failed to satisfy constraint: accesses of loops alone, without borders}}
+  plan.convolution %x, %w -> %y loops [1, 4, 5, 4, 1] reads [(d0, d3, u0), (d1, d3, d4)]
+    : !plan.ref<tensor<1x4x5xf32>>, !plan.ref<tensor<4x4x1xf32>> -> !plan.ref<tensor<1x4x5xf32>>
 }

@@ -119,19 +119,6 @@ plan.program @main mesh @mesh target "cpu" model "example" {
   plan.wait read(%event)
 }
 
-// Indices as calls have them, in their normal form.
-// CHECK-LABEL: func.func private @accesses
-func.func private @accesses() attributes {
-  // CHECK-SAME: a = #plan.access<(d0, 3*d0 + d4, exact((d2 - d5 + 1) / 2))>
-  a = #plan.access<(d0, d4 + 3 * d0, exact((d2 + 1 - d5) / 2))>,
-  // CHECK-SAME: b = #plan.access<(d3 + 4*floor((d1) / 2), ((d1) mod 2))>
-  b = #plan.access<(4*floor((d1) / 2) + d3, ((d1) mod 2))>,
-  // CHECK-SAME: c = #plan.access<()>
-  c = #plan.access<()>,
-  // CHECK-SAME: d = #plan.access<(0, -5, -2*d0 - 3*((d1 + 1) mod 4))>
-  d = #plan.access<(d0 - d0, -5, - 2*d0 + -3*((5 + d1) mod 4))>
-}
-
 // The default is not printed.
 // CHECK: plan.program @rounded mesh @mesh target "cuda" on device math tf32 {
 plan.program @rounded mesh @mesh target "cuda" on device math tf32 {

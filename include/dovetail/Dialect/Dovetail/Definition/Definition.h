@@ -58,6 +58,8 @@ struct Loop {
   /// by a position that is no integer. Where it is split, ranks combine what those that they have give by `reduction`
   /// (`Owner`: the one rank that has it): ranks need no more of what is indexed than they have of the loop.
   bool isLookup() const { return index >= 0; }
+
+  bool operator==(const Loop &other) const = default;
 };
 
 /// The extent of each.
@@ -68,6 +70,8 @@ llvm::SmallVector<int64_t> getExtents(llvm::ArrayRef<Loop> loops);
 struct Access {
   unsigned operand;
   llvm::SmallVector<layout::AccessDim> dims;
+
+  bool operator==(const Access &other) const = default;
 };
 
 /// How terms accumulate along a loop, of kind `Scan`: an element of the result is what all terms from the last restart
@@ -82,6 +86,8 @@ struct Scan {
   bool isExclusive = false;
   /// The read of what accumulators start from in place of `emitInit`: the number of the restart is its unknown 0.
   std::optional<unsigned> start = std::nullopt;
+
+  bool operator==(const Scan &other) const = default;
 };
 
 /// An index that is read from data.
@@ -96,6 +102,8 @@ struct DataIndex {
 struct FoldPass {
   ReduceKind kind;
   mlir::Type elementType;
+
+  bool operator==(const FoldPass &other) const = default;
 };
 
 /// Whether what accumulates in `piece` depends on nothing outside of it.
@@ -167,6 +175,8 @@ struct Definition {
   unsigned getNumReductions() const { return loops.size() - resultRank - getNumTaps(); }
   /// [0, extent) of each loop; [0, 1) where that is empty.
   llvm::SmallVector<layout::Interval> getRanges() const;
+
+  bool operator==(const Definition &other) const = default;
 };
 
 /// Where emitted code finds its operands.
@@ -188,11 +198,14 @@ public:
 
 /// With what an operation emits its body: the loops' coordinates, and the elements at its accesses. Emitted code goes
 /// through `elements`, which folds: with constant coordinates and operands it yields constants. Short-lived.
+///
+/// Its questions about reads and lookups are virtual, so that a body can be recorded in place of being computed.
 class BodyBuilder {
 public:
   /// `loops`: global coordinates, of type index, of the loops, of those that are known so far (null for others).
   BodyBuilder(ElementBuilder &elements, mlir::Operation *op, const Definition &definition,
               llvm::ArrayRef<mlir::Value> loops, ElementSource &source);
+  virtual ~BodyBuilder() = default;
 
   ElementBuilder &elements;
 
@@ -204,16 +217,16 @@ public:
   std::pair<mlir::Value, mlir::Value> getRange(unsigned loop) { return source.getLoopRange(loop); }
 
   /// i1: read number `read` has an element. Only what some iteration can violate is tested. `dim`: in this dimension.
-  mlir::Value isInside(unsigned read);
-  mlir::Value isInside(unsigned read, unsigned dim);
+  virtual mlir::Value isInside(unsigned read);
+  virtual mlir::Value isInside(unsigned read, unsigned dim);
   /// The element at read number `read`, which there must be. `unknowns`: the values of the unknown ones in its indices.
-  mlir::Value read(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
+  virtual mlir::Value read(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
   /// As above, or `otherwise` where there is none.
   mlir::Value readOr(unsigned read, llvm::function_ref<mlir::Value()> otherwise);
   /// Reads the index of the lookup `loop`, tells the source where it is out of range, and sets the loop to the
   /// iteration that it names: negative ones count from the end, and what is out of range is clamped. Returns whether
   /// (i1) this rank has that iteration.
-  mlir::Value lookUp(unsigned loop);
+  virtual mlir::Value lookUp(unsigned loop);
   /// An index, of type index, the position that it means, negative ones counted from the end, and whether (i1) that is
   /// out of range.
   struct Position {
@@ -223,7 +236,7 @@ public:
   /// Tells the source that an index is out of range, where (i1) `reports` holds.
   void report(const DataIndex &index, const Position &found, mlir::Value reports);
   /// Where that is.
-  llvm::SmallVector<mlir::Value> getIndex(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
+  virtual llvm::SmallVector<mlir::Value> getIndex(unsigned read, llvm::ArrayRef<mlir::Value> unknowns = {});
 
 private:
   /// The value of an index, and where it then is in the tensor.

@@ -17,6 +17,7 @@
 #include "dovetail/Dialect/Dovetail/Definition/ElementTypes.h"
 #include "dovetail/Dialect/Dovetail/Definition/Enums.h"
 #include "dovetail/Dialect/Dovetail/Definition/Linearity.h"
+#include "dovetail/Dialect/Dovetail/IR/Accesses.h"
 #include "dovetail/Dialect/Dovetail/IR/FormatPreference.h"
 #include "dovetail/Dialect/Dovetail/IR/PostOp.h"
 #include "dovetail/Layout/Sharding.h"
@@ -41,6 +42,10 @@ struct DimShardingAttrStorage;
 #include "dovetail/Dialect/Dovetail/IR/DovetailAttributes.h.inc"
 
 namespace dovetail {
+/// An access as in the text of operations, `(d0, d2 + d4 - 1)`; null after an error.
+AccessAttr parseAccess(mlir::AsmParser &parser);
+void printAccess(mlir::AsmPrinter &printer, AccessAttr access);
+
 /// The attribute of a partitionable operation that says how its loops are split.
 inline constexpr llvm::StringLiteral kLoopsAttrName = "dovetail.loops";
 /// The attribute of an operation that reports indices of its lookups that are out of range when it runs.

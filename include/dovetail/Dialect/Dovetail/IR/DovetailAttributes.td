@@ -155,4 +155,59 @@ def Dovetail_LoopShardingsAttr : Dovetail_Attr<"LoopShardings", "loop_shardings"
   let hasCustomAssemblyFormat = 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Definitions
+//===----------------------------------------------------------------------===//
+
+def Dovetail_AccessAttr : Dovetail_Attr<"Access", "access"> {
+  let summary = "Where an operation or a library call reads a tensor, as a function of its loops";
+  let description = [{
+    For each dimension of the tensor an index. It is `layout::AccessDim`, and can say all that definitions of operations
+    can. Loops are `d0`, `d1`, ...; `dovetail.generic` writes their names.
+
+    | text | index |
+    |---|---|
+    | `2*d2 + d5 - 1` | a sum of multiples of loops, of terms below, and of a constant |
+    | `floor((d1) / 2)` | the quotient, rounded down |
+    | `((d1) mod 2)` | the remainder of that |
+    | `u0` | the unknown value number 0: it is known when the operation runs |
+    | `u0(d1 -> 0 to 3, 5)` | the same, which is in 0 ... 3 where `d1` is 0, and 5 where it is 1: a table |
+
+    An index that leaves the tensor has no element, unless the dimension says more:
+
+    | text | element |
+    |---|---|
+    | `exact((d2 + 1) / 2)` | there is one where the division leaves no remainder, and none elsewhere |
+    | `edge(d0 - 1, 0 to 4)` | outside of [0, 4) the nearest one inside |
+    | `reflect(d0 - 1, 0 to 4)` | the mirror image at the first or last one, which is not repeated |
+    | `wrap(d0 - 1, 0 to 4)` | the interval is repeated |
+
+    ```mlir
+    #dovetail.access<(d0, d4, 2*d2 + d5 - 1, d3 + d6 - 1)>
+    #dovetail.access<(d0, 4*floor((d1) / 2) + d4, exact((d2 - d5 + 1) / 2))>
+    #dovetail.access<(d0, edge(d1 + d2 - 1, 0 to 8), u0(d3 -> 0 to 3, 4 to 9))>
+    ```
+  }];
+  let parameters = (ins AttrParameter<"::dovetail::AccessDims", "an index for each dimension",
+                                      "const ::dovetail::AccessDims &">:$dims);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Dovetail_DefinitionAttr : Dovetail_Attr<"Definition", "definition"> {
+  let summary = "The loops of an operation and its accesses";
+  let description = [{
+    It is `dovetail::Definition`, which `dovetail.generic` has as an attribute: see there for what the parts mean. The
+    operation prints it with names of loops, and without what follows from its other parts.
+
+    ```mlir
+    #dovetail.definition<rank 2 loops [4, 6, 3 tap] reads [0 : (d0, d1 + d2 - 1), 1 : (d2)] fold product>
+    ```
+  }];
+  let parameters = (ins AttrParameter<"::dovetail::Definition", "the loops and accesses",
+                                      "const ::dovetail::Definition &">:$definition);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif // DOVETAIL_DIALECT_DOVETAIL_IR_DOVETAILATTRIBUTES_TD

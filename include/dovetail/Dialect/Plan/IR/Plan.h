@@ -28,21 +28,8 @@
 
 namespace dovetail::plan {
 
-/// Where an operand is read: an index for each of its dimensions.
-class AccessDims {
-public:
-  AccessDims() = default;
-  explicit AccessDims(llvm::ArrayRef<layout::AccessDim> dims) : dims(dims.begin(), dims.end()) {}
-
-  const std::vector<layout::AccessDim> &get() const { return dims; }
-  size_t size() const { return dims.size(); }
-
-  friend bool operator==(const AccessDims &a, const AccessDims &b) { return a.dims == b.dims; }
-  friend llvm::hash_code hash_value(const AccessDims &access);
-
-private:
-  std::vector<layout::AccessDim> dims;
-};
+using AccessAttr = dovetail::AccessAttr;
+using AccessDims = dovetail::AccessDims;
 
 } // namespace dovetail::plan
 
@@ -85,9 +72,9 @@ ConvolutionAlgorithm fromCalls(calls::ConvolutionAlgorithm algorithm);
 layout::ExchangeKind toLayout(ExchangeKind kind);
 ExchangeKind fromLayout(layout::ExchangeKind kind);
 
-/// An access as in the text of calls, `(d0, d2 + d4 - 1)`; null after an error.
-AccessAttr parseAccess(mlir::AsmParser &parser);
-void printAccess(mlir::AsmPrinter &printer, AccessAttr access);
+/// Fails, after an error, if a library call cannot have `access`: it depends on loops alone, and has no border.
+llvm::LogicalResult verifyAccess(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, AccessAttr access);
+bool isCallAccess(AccessAttr access);
 
 /// What `lower` decides of a graph's operations and function arguments: see the dialect.
 inline constexpr llvm::StringLiteral kFormatsAttrName = "plan.formats";

@@ -117,26 +117,6 @@ def Plan_LoopAttr : Plan_Attr<"Loop", "loop"> {
   }];
 }
 
-def Plan_AccessAttr : Plan_Attr<"Access", "access"> {
-  let summary = "Where a library call reads an operand, as a function of its loops";
-  let description = [{
-    For each dimension of the operand an index: a sum of multiples of the call's loops, `d0`, `d1`, ..., of such sums
-    divided (`floor((x) / 2)`, `((x) mod 2)`), and of a constant. `exact((x) / 2)` is an element where the division leaves
-    no rest, and none elsewhere. Where an index leaves the tensor there is no element.
-
-    It is `layout::AccessDim`, as definitions of operations have it, without borders and unknown values.
-
-    ```mlir
-    #plan.access<(d0, d4, 2*d2 + d5 - 1, d3 + d6 - 1)>
-    #plan.access<(d0, 4*floor((d1) / 2) + d4, exact((d2 - d5 + 1) / 2))>
-    ```
-  }];
-  let parameters = (ins AttrParameter<"::dovetail::plan::AccessDims", "an index for each dimension",
-                                            "const ::dovetail::plan::AccessDims &">:$dims);
-  let hasCustomAssemblyFormat = 1;
-  let genVerifyDecl = 1;
-}
-
 def Plan_BlocksAttr : Plan_Attr<"Blocks", "blocks"> {
   let summary = "How a kernel runs on a device of thread blocks";
   let description = [{

@@ -24,7 +24,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Plan_LayoutArrayAttr : TypedArrayAttrBase<Plan_LayoutAttr, "layouts">;
 def Plan_LoopArrayAttr : TypedArrayAttrBase<Plan_LoopAttr, "loops">;
 def Plan_OrderArrayAttr : TypedArrayAttrBase<DenseI64ArrayAttr, "orders of dimensions">;
-def Plan_AccessArrayAttr : TypedArrayAttrBase<Plan_AccessAttr, "accesses">;
+def Plan_AccessAttr : ConfinedAttr<Dovetail_AccessAttr, [AttrConstraint<
+    CPred<"::dovetail::plan::isCallAccess(::llvm::cast<::dovetail::AccessAttr>($_self))">,
+    "of loops alone, without borders">]>;
+def Plan_AccessArrayAttr : TypedArrayAttrBase<Plan_AccessAttr, "accesses of loops alone, without borders">;
 def Plan_PostOpArrayAttr : TypedArrayAttrBase<Plan_PostOpAttr, "post-operations">;
 
 //===----------------------------------------------------------------------===//
