@@ -57,6 +57,39 @@ static std::optional<int64_t> findPartsDim(plan::KernelOp kernel) {
   return std::nullopt;
 }
 
+namespace {
+/// For code that reads nothing.
+struct NoElements : ElementSource {
+  Value read(unsigned, ArrayRef<Value>) override { llvm_unreachable("nothing is read"); }
+  std::pair<Value, Value> getLoopRange(unsigned) override { llvm_unreachable("no loop is gone through"); }
+};
+} // namespace
+
+/// Whether the accumulators of `reduction` are the elements of its results, as the operation that combines parts takes
+/// these. Floats may be rounded.
+static bool hasPlainFinish(SplitOpInterface reduction) {
+  if (!reduction.dividesTerms())
+    return false;
+  Block block;
+  OpBuilder builder(reduction.getContext());
+  builder.setInsertionPointToStart(&block);
+  ElementBuilder elements(builder, reduction.getLoc());
+  SmallVector<Value> accumulators;
+  for (Value init : reduction.emitInit(elements))
+    accumulators.push_back(block.addArgument(init.getType(), reduction.getLoc()));
+  Definition definition = reduction.getDefinition();
+  SmallVector<Value> index;
+  for (unsigned dim = 0; dim < definition.resultRank; ++dim)
+    index.push_back(block.addArgument(builder.getIndexType(), reduction.getLoc()));
+  NoElements source;
+  BodyBuilder body(elements, reduction, definition, index, source);
+  SmallVector<Value> values = reduction.emitFinish(body, accumulators);
+  return llvm::equal(values, accumulators, [](Value value, Value accumulator) {
+    auto rounded = value.getDefiningOp<arith::TruncFOp>();
+    return value == accumulator || (rounded && rounded.getIn() == accumulator);
+  });
+}
+
 std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
   auto reduction = dyn_cast_if_present<SplitOpInterface>(getOnlyResult(kernel));
   if (!reduction || !reduction.isReduction())
@@ -71,6 +104,8 @@ std::optional<Split> SplitReductions::choose(plan::KernelOp kernel) {
       return std::nullopt;
     terms = llvm::SaturatingMultiply<uint64_t>(terms, loop.extent);
   }
+  if (!isProduct && !loops.front().reduction && !hasPlainFinish(reduction))
+    return std::nullopt;
   std::optional<int64_t> dim = findPartsDim(kernel);
   if (!dim || kernel.getLoopExtents().size() > KernelAnalysis::maxLoops)
     return std::nullopt;
