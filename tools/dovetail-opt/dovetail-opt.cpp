@@ -13,6 +13,7 @@
 #include "dovetail/CodeGen/Passes.h"
 #include "dovetail/Conversion/Passes.h"
 #include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "dovetail/Dialect/Dovetail/Transforms/Passes.h"
 #include "dovetail/Dialect/Plan/IR/Plan.h"
 #include "dovetail/Schedule/Passes.h"
 #include "dovetail/Sharding/Passes.h"
@@ -31,6 +32,7 @@ int main(int argc, char **argv) {
   registry.insert<dovetail::DovetailDialect, dovetail::plan::PlanDialect, mlir::arith::ArithDialect,
                   mlir::func::FuncDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect>();
+  dovetail::registerDovetailDialectPasses();
   dovetail::registerDovetailCodeGenPasses();
   dovetail::registerDovetailConversionPasses();
   dovetail::registerDovetailSchedulePasses();

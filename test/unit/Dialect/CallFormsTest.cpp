@@ -13,6 +13,7 @@
 #include "LitOperations.h"
 
 #include "dovetail/Dialect/Dovetail/Definition/CallForms.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
 #include "gmock/gmock.h"
 
 #include <map>
@@ -52,6 +53,9 @@ TEST(CallForms, AreThoseOfAttributes) {
   std::map<std::string, int> found, none;
   forEachOperation([&](DefinitionOpInterface op) {
     std::string name = op->getName().stripDialect().str();
+    // Operations that carry their definitions are of any kind.
+    if (name == "generic")
+      return;
     std::optional<CallForm> form = classify(op);
     ++(form ? found : none)[name];
     if (!form)

@@ -9,6 +9,10 @@
 #include "LitOperations.h"
 
 #include "dovetail/Dialect/Dovetail/Definition/DefinitionFaults.h"
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"
 
 #include <map>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares GenericOp and the operations of its regions.
+// Declares GenericOp, the operations of its regions, and generalize, which makes one of another operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,5 +31,13 @@ void printCoordinates(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Ar
 
 #define GET_OP_CLASSES
 #include "dovetail/Dialect/Dovetail/Ops/GenericOps.h.inc"
+
+namespace dovetail {
+
+/// Makes an operation that carries the definition of `op`, before it. Null, without an error, if `op` is one already,
+/// or computes lines itself (`DefinitionOpInterface::emitLine`), which no region says.
+GenericOp generalize(mlir::OpBuilder &builder, DefinitionOpInterface op);
+
+} // namespace dovetail
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_GENERICOPS_H
