@@ -42,6 +42,7 @@ static void addTestOptions(CLI::App &command, CompileArguments &arguments) {
       ->group("")
       ->check(CLI::NonNegativeNumber)
       ->type_name("BYTES");
+  command.add_flag("--generalize", arguments.generalizes, "Make all operations carry their definitions")->group("");
   command.add_option("--follow-inputs", arguments.following, "Instead of a search, follow how inputs are split")
       ->group("")
       ->transform(CLI::CheckedTransformer(

@@ -13,6 +13,7 @@
 #include "dovetail/Driver/Compilation.h"
 
 #include "Expected.h"
+#include "GraphFile.h"
 #include "LesserMesh.h"
 #include "MemoryFit.h"
 #include "MeshChoice.h"
@@ -142,7 +143,8 @@ LogicalResult Compilation::finishPhase(Phase phase, const Instant &begin, std::v
 }
 
 LogicalResult Compilation::import(StringRef path) {
-  return import(path, [&] { return importOnnx(path, options.import, context); });
+  return import(
+      path, [&] { return isGraphFile(path) ? importGraph(path, context) : importOnnx(path, options.import, context); });
 }
 
 LogicalResult Compilation::import(llvm::MemoryBufferRef model) {

@@ -368,6 +368,7 @@ LogicalResult OptionParser::parseTarget(const CompileArguments &arguments) {
   options.autotuneThreads = arguments.autotune.value_or(0);
   options.shardingsSeed = arguments.shardingsSeed;
   options.spareCallMemory = arguments.spareCallMemory;
+  options.generalizes = arguments.generalizes;
   options.following = arguments.following;
   if (failed(parseWhen("--halos", arguments.halos, options.halos)) ||
       failed(parseWhen("--split-launches", arguments.splitLaunches, options.splitLaunches)))

@@ -14,6 +14,7 @@
 
 #include "dovetail/CodeGen/Passes.h"
 #include "dovetail/Conversion/Passes.h"
+#include "dovetail/Dialect/Dovetail/Transforms/Passes.h"
 #include "dovetail/Driver/Options.h"
 #include "dovetail/Library/Library.h"
 #include "dovetail/Schedule/Passes.h"
@@ -131,6 +132,8 @@ void dovetail::addPasses(Phase phase, const CompileOptions &options, PassManager
     buildLegalizePipeline(passes.nest<func::FuncOp>(),
                           getGraphTarget(options, passes.getContext(), libraries, features));
     passes.addNestedPass<func::FuncOp>(createCheckIndices({options.indexChecks}));
+    if (options.generalizes)
+      passes.addNestedPass<func::FuncOp>(createGeneralize());
     break;
   case Phase::Propagate:
     passes.addPass(createChooseShardings({options.objective, std::llround(options.searchMemory.value_or(0)),

@@ -67,6 +67,8 @@ struct CompileOptions {
   uint64_t shardingsSeed = 0;
   /// Bytes that library calls may take besides their bounds, to compare what becomes of them.
   int64_t spareCallMemory = 0;
+  /// Whether all operations carry their definitions (`dovetail-generalize`), to compare what becomes of them.
+  bool generalizes = false;
   /// Or whether the inputs are followed, which decisions are compared with.
   Following following = Following::No;
   /// The share of all time that a departure from what is stated has to save; 0: none.
@@ -133,7 +135,7 @@ struct CompileArguments {
   uint64_t shardingsSeed = 0;
   int64_t spareCallMemory = 0;
   Following following = Following::No;
-  bool noLibraries = false, noIndexChecks = false, noSourceNames = false;
+  bool noLibraries = false, noIndexChecks = false, noSourceNames = false, generalizes = false;
   std::optional<int> prepack, autotune;
 };
 

@@ -1,0 +1,48 @@
+//===- GraphFile.cpp - Models that are graphs of the dialect --------------===//
+//
+// Part of the Dovetail project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements importGraph.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphFile.h"
+
+#include "dovetail/Dialect/Dovetail/IR/Dovetail.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+using namespace dovetail;
+
+bool dovetail::isGraphFile(StringRef path) { return path.ends_with(".mlir"); }
+
+ImportResult dovetail::importGraph(StringRef path, MLIRContext &context) {
+  context.loadDialect<DovetailDialect, func::FuncDialect>();
+  ImportResult result;
+  if (!llvm::sys::fs::exists(path))
+    result.error = ImportError::File;
+  result.module = parseSourceFile<ModuleOp>(path, &context);
+  if (!result.module)
+    return result;
+  auto main = result.module->lookupSymbol<func::FuncOp>("main");
+  if (!main || main.isDeclaration() || llvm::range_size(result.module->getOps()) != 1) {
+    mlir::emitError(result.module->getLoc()) << "a graph is a module of one function, @main";
+    result.module = {};
+    return result;
+  }
+  constexpr StringLiteral name = "dovetail.name";
+  auto getName = [&](StringRef kind, unsigned number) { return StringAttr::get(&context, kind + Twine(number)); };
+  for (unsigned number = 0; number < main.getNumArguments(); ++number)
+    if (!main.getArgAttr(number, name))
+      main.setArgAttr(number, name, getName("input", number));
+  for (unsigned number = 0; number < main.getNumResults(); ++number)
+    if (!main.getResultAttr(number, name))
+      main.setResultAttr(number, name, getName("output", number));
+  return result;
+}
