@@ -34,6 +34,8 @@ public:
 
 private:
   void widen(Operation *op, const LibraryCall &call);
+  /// Widens `op`, which may be null, if a library does it in a wider type only.
+  void widenIfNeeded(Operation *op);
   /// Creates `op` on wide operands, with a wide result, in its place. The former one goes at the end of the pass.
   Operation *rebuild(Operation *op, FloatType type);
   /// `value` in `type`, for an operation at `builder`; as it is if its elements are of `type` or no floats.
@@ -194,6 +196,19 @@ void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {
       reshard.getOperandMutable().assign(convert(builder, sum, narrowType));
       continue;
     }
+    // Code of its own has types of its own: there contributions are rounded.
+    if (user->getNumRegions() > 0) {
+      OpBuilder builder(user);
+      auto narrowType = cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+      user->replaceUsesOfWith(op->getResult(0), convert(builder, wide->getResult(0), narrowType));
+      continue;
+    }
+    // Sums that pass together are wide together.
+    for (Value operand : user->getOperands())
+      if (isPartial(operand) && !wideOf.contains(operand))
+        widenIfNeeded(operand.getDefiningOp());
+    if (replaced.contains(user))
+      continue;
     Operation *wideUser = rebuild(user, type);
     if (isPartial(user->getResult(0)))
       widenSum(user, wideUser, type);
@@ -211,14 +226,17 @@ void CallWidener::widen(Operation *op, const LibraryCall &call) {
     widenEpilogue(op, wide, {call.library, *CallShape::find(wide)}, type);
 }
 
+void CallWidener::widenIfNeeded(Operation *op) {
+  if (!op || replaced.contains(op) || op->getNumRegions() > 0 || libraries.findCall(op))
+    return;
+  if (LibraryCall call = libraries.find(op))
+    widen(op, call);
+}
+
 void CallWidener::run() {
   SmallVector<Operation *> ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  for (Operation *op : ops) {
-    if (replaced.contains(op) || libraries.findCall(op))
-      continue;
-    if (LibraryCall call = libraries.find(op))
-      widen(op, call);
-  }
+  for (Operation *op : ops)
+    widenIfNeeded(op);
   for (Operation *op : llvm::reverse(ops))
     if (replaced.contains(op))
       op->erase();

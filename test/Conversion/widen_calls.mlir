@@ -194,3 +194,28 @@ func.func @partial_gap(%a: !a, %b: !b) -> !half {
   %2 = dovetail.slice %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{"y" : 0, 1, 2}, {}]>, starts = array<i64: 0, 0>, sizes = array<i64: 2, 4>, steps = array<i64: 2, 1>} : (!window) -> !half
   return %2 : !half
 }
+
+// -----
+
+// Two sums that pass together are wide together, and rounded once.
+
+dovetail.mesh @mesh = ["k" = 2]
+!a = tensor<4x8xf16, #dovetail.sharding<@mesh, [{}, {"k" : 0, 4, 8}]>>
+!w = tensor<8x6xf16, #dovetail.sharding<@mesh, [{"k" : 0, 4, 8}, {}]>>
+!part = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+!whole = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}]>>
+
+// CHECK-LABEL: func.func @sums
+// CHECK: dovetail.matmul {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.matmul {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.sub {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.reshard {{.*}} -> tensor<4x6xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+// CHECK: dovetail.cast {{.*}}to = f16
+// CHECK-NOT: dovetail.matmul
+func.func @sums(%a: !a, %b: !a, %w: !w, %v: !w) -> !whole {
+  %0 = dovetail.matmul %a, %w {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"k" : 0, 4, 8}]>} : (!a, !w) -> !part
+  %1 = dovetail.matmul %b, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"k" : 0, 4, 8}]>} : (!a, !w) -> !part
+  %2 = dovetail.sub %0, %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part, !part) -> !part
+  %3 = dovetail.reshard %2 : !part -> !whole
+  return %3 : !whole
+}
