@@ -16,7 +16,6 @@
 #include "dovetail/Dialect/Dovetail/IR/DefinitionText.h"
 
 #include "dovetail/Dialect/Dovetail/Definition/CountElement.h"
-#include "dovetail/Dialect/Dovetail/Definition/Linearity.h"
 
 using namespace mlir;
 using namespace dovetail;
@@ -217,7 +216,7 @@ bool GenericOp::isCheapElement() {
   // Functions such as error functions take about as long as this many additions, and are computed anew.
   constexpr double mostOperations = 128;
   Definition definition = getDefinition();
-  if (definition.isFold || !definition.lines.empty())
+  if (!definition.isCheap())
     return false;
   // An element that an index names is one element. Others are found at positions, or in loops.
   if (llvm::any_of(ArrayRef(definition.loops).drop_front(definition.resultRank),
@@ -232,8 +231,6 @@ bool GenericOp::isCheapElement() {
   });
   return !isSpread && countElement(*this, definition, getExtents(definition.loops)) <= mostOperations;
 }
-
-bool GenericOp::isLinearIn(unsigned operand) { return deriveLinearity(*this, getDefinition(), operand); }
 
 /// Whether a dimension is read at several places for one element: those of a window, or those that data name.
 static bool isSpread(const Definition &definition, const AccessDim &dim) {

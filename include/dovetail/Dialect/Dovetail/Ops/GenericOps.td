@@ -13,7 +13,7 @@ include "dovetail/Dialect/Dovetail/IR/DovetailOpBase.td"
 
 def Dovetail_GenericOp : Op<Dovetail_Dialect, "generic", [Pure, IsolatedFromAbove,
     Dovetail_Defined<["emitBody", "emitInit", "emitCombine", "emitFinish", "emitPass", "emitFound", "emitBlock",
-                      "isCheapElement", "isLinearIn", "decompose", "dividesTerms", "combineParts",
+                      "isCheapElement", "decompose", "dividesTerms", "combineParts",
                       "getFormatPreference"]>]> {
   let summary = "An operation that is its definition: loops, reads and a body";
   let description = [{
