@@ -198,6 +198,33 @@ TEST(Generic, StatesTheSame) {
                                   "dovetail.max_pool_indices dovetail.reshape dovetail.resize dovetail.unpack");
 }
 
+/// Convolutions, products, pools and movements come back as what they were, or as another operation that does the same.
+TEST(Generic, IsSpecialized) {
+  const std::set<std::string> families = {"conv",  "conv_transpose", "matmul",  "pool", "transpose",
+                                          "slice", "broadcast",      "reshape", "pad",  "concat"};
+  Counts found, missing;
+  forEachGeneric([&](DefinitionOpInterface op, GenericOp generic) {
+    OpBuilder builder(generic);
+    Operation *special = specialize(builder, generic);
+    bool isOfFamily = families.contains(op->getName().stripDialect().str());
+    if (!special) {
+      if (isOfFamily)
+        ++missing[getName(op)];
+      return;
+    }
+    ++found[getName(op)];
+    EXPECT_TRUE(succeeded(verify(special)));
+    EXPECT_TRUE(cast<DefinitionOpInterface>(special).getDefinition() == op.getDefinition());
+    EXPECT_EQ(special->getResultTypes(), op->getResultTypes());
+    if (std::string name = getName(op); name == "dovetail.conv" || name == "dovetail.matmul")
+      EXPECT_EQ(getName(special), name);
+    special->erase();
+  });
+  EXPECT_GE(found.size(), families.size());
+  // Norms, and averages of windows that rounding up has added.
+  EXPECT_EQ(print(missing), "dovetail.pool");
+}
+
 TEST(Generic, LeavesLinePrograms) {
   Counts left;
   forEachOperation([&](DefinitionOpInterface op) {

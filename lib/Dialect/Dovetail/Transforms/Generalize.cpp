@@ -23,10 +23,14 @@ using namespace dovetail;
 
 namespace {
 struct Generalize : dovetail::impl::GeneralizeBase<Generalize> {
+  using GeneralizeBase::GeneralizeBase;
+
   void runOnOperation() override {
     SmallVector<DefinitionOpInterface> ops;
     getOperation()->walk([&](DefinitionOpInterface op) { ops.push_back(op); });
     for (DefinitionOpInterface op : ops) {
+      if (!only.empty() && !llvm::is_contained(only, op->getName().stripDialect()))
+        continue;
       OpBuilder builder(op);
       if (GenericOp generic = generalize(builder, op)) {
         op->replaceAllUsesWith(generic);

@@ -38,6 +38,10 @@ namespace dovetail {
 /// or computes lines itself (`DefinitionOpInterface::emitLine`), which no region says.
 GenericOp generalize(mlir::OpBuilder &builder, DefinitionOpInterface op);
 
+/// Makes the operation that `generic` is, before it: a convolution, a product of matrices, a pool, or one that moves
+/// elements. Null, without an error, if it is none of these, or written otherwise than `generalize` writes it.
+mlir::Operation *specialize(mlir::OpBuilder &builder, GenericOp generic);
+
 } // namespace dovetail
 
 #endif // DOVETAIL_DIALECT_DOVETAIL_OPS_GENERICOPS_H

@@ -33,6 +33,18 @@ def Generalize : Pass<"dovetail-generalize"> {
     }
     ```
   }];
+  let options = [ListOption<"only", "only", "std::string",
+                            "Names of the operations, without `dovetail.`; all if there are none">];
+  let dependentDialects = ["::dovetail::DovetailDialect"];
+}
+
+def Specialize : Pass<"dovetail-specialize"> {
+  let summary = "Give generics the names of operations that they are";
+  let description = [{
+    Replaces each `dovetail.generic` by a convolution, a transposed one, a product of matrices, a pool, or an operation
+    that moves elements (transpose, slice, broadcast, reshape, pad, concat), if that has the same loops, reads and code.
+    So rewrites of these operations apply to computations that passes have made.
+  }];
   let dependentDialects = ["::dovetail::DovetailDialect"];
 }
 
