@@ -34,8 +34,6 @@ public:
 
 private:
   void widen(Operation *op, const LibraryCall &call);
-  /// Widens `op`, which may be null, if a library does it in a wider type only.
-  void widenIfNeeded(Operation *op);
   /// Creates `op` on wide operands, with a wide result, in its place. The former one goes at the end of the pass.
   Operation *rebuild(Operation *op, FloatType type);
   /// `value` in `type`, for an operation at `builder`; as it is if its elements are of `type` or no floats.
@@ -43,8 +41,10 @@ private:
   /// Computes the operations behind `op`, which became `wide`, in `type`, too, as far as `call` applies them to the
   /// result.
   void widenEpilogue(Operation *op, Operation *wide, const LibraryCall &call, FloatType type);
-  /// Computes what is linear in `op`, whose result is partial, in `type`, too, up to where the sum is complete.
-  void widenSum(Operation *op, Operation *wide, FloatType type);
+  /// The type of the sums that `op` reads and that are still partial, if these are wide; else null.
+  FloatType getWideSum(Operation *op);
+  /// Computes `op`, which reads such sums, in `type`, too. Where it completes them the result is rounded.
+  void passSum(Operation *op, FloatType type);
   /// Makes the users of the result of `op` read that of `wide`, rounded.
   void narrow(Operation *op, Operation *wide);
 
@@ -178,66 +178,58 @@ void CallWidener::widenEpilogue(Operation *op, Operation *wide, const LibraryCal
     narrow(op, wide);
 }
 
-void CallWidener::widenSum(Operation *op, Operation *wide, FloatType type) {
-  // Each rank's contribution would be rounded before they are added: so they stay wide until they are.
-  wideOf[op->getResult(0)] = wide->getResult(0);
-  for (Operation *user : llvm::make_early_inc_range(op->getResult(0).getUsers())) {
-    if (replaced.contains(user))
-      continue;
-    // A sum of which only parts with gaps are needed is complete, and rounded, before it is cut.
-    auto reshard = dyn_cast<ReshardOp>(user);
-    if (reshard && !isPartial(reshard.getResult()) && !coversAll(reshard.getResult())) {
-      OpBuilder builder(reshard);
-      Value contributions = wide->getResult(0);
-      Value sum = ReshardOp::create(
-          builder, reshard.getLoc(),
-          withSharding(cast<RankedTensorType>(contributions.getType()), getBoxSharding(contributions)), contributions);
-      auto narrowType = cast<FloatType>(getElementTypeOrSelf(reshard.getType()));
-      reshard.getOperandMutable().assign(convert(builder, sum, narrowType));
-      continue;
-    }
-    // Code of its own has types of its own: there contributions are rounded.
-    if (user->getNumRegions() > 0) {
-      OpBuilder builder(user);
-      auto narrowType = cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
-      user->replaceUsesOfWith(op->getResult(0), convert(builder, wide->getResult(0), narrowType));
-      continue;
-    }
-    // Sums that pass together are wide together.
-    for (Value operand : user->getOperands())
-      if (isPartial(operand) && !wideOf.contains(operand))
-        widenIfNeeded(operand.getDefiningOp());
-    if (replaced.contains(user))
-      continue;
-    Operation *wideUser = rebuild(user, type);
-    if (isPartial(user->getResult(0)))
-      widenSum(user, wideUser, type);
-    else
-      narrow(user, wideUser);
+FloatType CallWidener::getWideSum(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (Value wide = isPartial(operand) ? wideOf.lookup(operand) : Value())
+      return cast<FloatType>(getElementTypeOrSelf(wide.getType()));
+  return {};
+}
+
+void CallWidener::passSum(Operation *op, FloatType type) {
+  // A sum of which only parts with gaps are needed is complete, and rounded, before it is cut.
+  auto reshard = dyn_cast<ReshardOp>(op);
+  if (reshard && !isPartial(reshard.getResult()) && !coversAll(reshard.getResult())) {
+    OpBuilder builder(reshard);
+    Value contributions = wideOf.lookup(reshard.getOperand());
+    Value sum = ReshardOp::create(
+        builder, reshard.getLoc(),
+        withSharding(cast<RankedTensorType>(contributions.getType()), getBoxSharding(contributions)), contributions);
+    auto narrowType = cast<FloatType>(getElementTypeOrSelf(reshard.getType()));
+    reshard.getOperandMutable().assign(convert(builder, sum, narrowType));
+    return;
   }
+  Operation *wide = rebuild(op, type);
+  if (isPartial(op->getResult(0)))
+    wideOf[op->getResult(0)] = wide->getResult(0);
+  else
+    narrow(op, wide);
 }
 
 void CallWidener::widen(Operation *op, const LibraryCall &call) {
   FloatType type = call.library->getComputeType(call.shape);
+  bool isSum = isPartial(op->getResult(0));
   Operation *wide = rebuild(op, type);
-  if (isPartial(op->getResult(0)))
-    widenSum(op, wide, type);
+  // Each rank's contribution would be rounded before they are added: so they stay wide until they are.
+  if (isSum)
+    wideOf[op->getResult(0)] = wide->getResult(0);
   else
     widenEpilogue(op, wide, {call.library, *CallShape::find(wide)}, type);
 }
 
-void CallWidener::widenIfNeeded(Operation *op) {
-  if (!op || replaced.contains(op) || op->getNumRegions() > 0 || libraries.findCall(op))
-    return;
-  if (LibraryCall call = libraries.find(op))
-    widen(op, call);
-}
-
 void CallWidener::run() {
   SmallVector<Operation *> ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  for (Operation *op : ops)
-    widenIfNeeded(op);
+  // In order, so that all that an operation reads is wide by then, if it is going to be.
+  for (Operation *op : ops) {
+    if (replaced.contains(op) || op->getNumRegions() > 0 || op->getNumResults() != 1)
+      continue;
+    if (FloatType type = getWideSum(op))
+      passSum(op, type);
+    else if (!libraries.findCall(op))
+      if (LibraryCall call = libraries.find(op))
+        widen(op, call);
+  }
+  // Code in regions has types of its own, and reads what it did.
   for (Operation *op : llvm::reverse(ops))
-    if (replaced.contains(op))
+    if (replaced.contains(op) && op->use_empty())
       op->erase();
 }

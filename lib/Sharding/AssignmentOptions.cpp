@@ -88,12 +88,19 @@ std::vector<LoopOption> AssignmentProblem::getOptions(SplitOpInterface op) {
   }
   if (auto loops = requests.loops.find(op); loops != requests.loops.end())
     return {loopOptions->get(op, relation, work, loops->second)};
-  // Operands that sums may pass through: each alone, while the others are complete, or all of them together.
+  // Operands that sums may pass through: each alone, while the others are complete, or all of them together. Where sums
+  // of 16 bits pass, operations are computed in a wider type. Code in regions is not. Sums are complete before a
+  // conversion.
+  auto mayPass = [&](Value operand) {
+    Type type = getElementTypeOrSelf(operand.getType());
+    return mayBePartial.contains(operand) && type == getElementTypeOrSelf(op->getResult(0).getType()) &&
+           (op->getNumRegions() == 0 || type.getIntOrFloatBitWidth() >= 32);
+  };
   SmallVector<SmallVector<unsigned>> passing;
   SmallVector<unsigned> all;
   if (!op.isReduction() || op->getNumOperands() == 1)
     for (unsigned number = 0; number < op->getNumOperands(); ++number) {
-      if (!mayBePartial.contains(op->getOperand(number)))
+      if (!mayPass(op->getOperand(number)))
         continue;
       all.push_back(number);
       if (op.isLinearIn(number))

@@ -92,7 +92,7 @@ static bool isStored(Value value) {
   if (producer->getNumOperands() == 1 && producer.isCheapElement() && producer.isLinearIn(0u)) {
     auto type = cast<RankedTensorType>(value.getType()),
          from = cast<RankedTensorType>(producer->getOperand(0).getType());
-    if (type.getNumElements() <= from.getNumElements())
+    if (type.getNumElements() <= from.getNumElements() && type.getElementType() == from.getElementType())
       return isStored(producer->getOperand(0));
   }
   Definition definition = producer.getDefinition();

@@ -92,8 +92,8 @@ LogicalResult Partition::meetNeeds(SplitOpInterface op) {
   remarkGathered(op, *loops);
   // Sums over the same axes may stay partial together where the result is partial over these because of them.
   auto passes = [&](ShardingAttr held) {
-    return held && held.isPartial() && op.isLinearIn(getPartialOperands(op, held.getPartialAxes())) &&
-           llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
+    return held && held.isPartial() && held.getPartialKind() == ReduceKind::Sum &&
+           op.isLinearIn(getPartialOperands(op, held)) && llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
              return llvm::is_contained(resultSharding.getPartialAxes(), axis) && !llvm::is_contained(reducedAxes, axis);
            });
   };

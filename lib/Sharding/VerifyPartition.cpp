@@ -109,9 +109,9 @@ LogicalResult VerifyPartition::verifyNeeds(SplitOpInterface op) {
     ShardingAttr held = getSharding(operand);
     ShardingAttr need = getNeededSharding(relation, number, type, *loops, meshName);
     if (held && held.isPartial()) {
-      if (!op.isLinearIn(getPartialOperands(op, held.getPartialAxes())) ||
-          !llvm::all_of(held.getPartialAxes(),
-                        [&](StringAttr axis) { return actual && llvm::is_contained(actual.getPartialAxes(), axis); }))
+      if (!op.isLinearIn(getPartialOperands(op, held)) || !llvm::all_of(held.getPartialAxes(), [&](StringAttr axis) {
+            return actual && llvm::is_contained(actual.getPartialAxes(), axis);
+          }))
         return op->emitError("reads operand ") << number << ", which is partial, but is not linear in it";
       // Others than sums are not what they were once they are scaled, and what has no owner is no longer zero bits.
       if (held.getPartialKind() != ReduceKind::Sum || actual.getPartialKind() != ReduceKind::Sum)

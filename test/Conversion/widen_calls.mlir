@@ -219,3 +219,58 @@ func.func @sums(%a: !a, %b: !a, %w: !w, %v: !w) -> !whole {
   %3 = dovetail.reshard %2 : !part -> !whole
   return %3 : !whole
 }
+
+// -----
+
+// Whatever is between the products and their sum, and in whichever order it comes.
+
+dovetail.mesh @mesh = ["k" = 2]
+!a = tensor<4x8xf16, #dovetail.sharding<@mesh, [{}, {"k" : 0, 4, 8}]>>
+!w = tensor<8x6xf16, #dovetail.sharding<@mesh, [{"k" : 0, 4, 8}, {}]>>
+!part = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+!whole = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}]>>
+
+// CHECK-LABEL: func.func @sums_of_sums
+// CHECK-COUNT-2: dovetail.matmul {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.neg {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.add {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.add {{.*}} -> tensor<4x6xf32, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.reshard {{.*}} -> tensor<4x6xf32, #dovetail.sharding<@mesh, [{}, {}]>>
+// CHECK: dovetail.cast {{.*}}to = f16
+func.func @sums_of_sums(%a: !a, %b: !a, %w: !w, %v: !w) -> !whole {
+  %0 = dovetail.matmul %a, %w {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"k" : 0, 4, 8}]>} : (!a, !w) -> !part
+  %1 = dovetail.matmul %b, %v {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"k" : 0, 4, 8}]>} : (!a, !w) -> !part
+  %2 = dovetail.neg %1 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part) -> !part
+  %3 = dovetail.add %2, %0 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part, !part) -> !part
+  %4 = dovetail.add %3, %3 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part, !part) -> !part
+  %5 = dovetail.reshard %4 : !part -> !whole
+  return %5 : !whole
+}
+
+// -----
+
+// Code of a generic has types of its own: it reads a sum that stays narrow.
+
+dovetail.mesh @mesh = ["k" = 2]
+!a = tensor<4x8xf16, #dovetail.sharding<@mesh, [{}, {"k" : 0, 4, 8}]>>
+!w = tensor<8x6xf16, #dovetail.sharding<@mesh, [{"k" : 0, 4, 8}, {}]>>
+!part = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}], partial = sum ["k"]>>
+!whole = tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}]>>
+
+// CHECK-LABEL: func.func @code
+// CHECK: dovetail.matmul {{.*}} -> tensor<4x6xf16, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.neg {{.*}} -> tensor<4x6xf16, {{.*}}partial = sum ["k"]
+// CHECK: dovetail.generic
+// CHECK: dovetail.reshard {{.*}} -> tensor<4x6xf16, #dovetail.sharding<@mesh, [{}, {}]>>
+func.func @code(%a: !a, %w: !w) -> !whole {
+  %0 = dovetail.matmul %a, %w {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}, {"k" : 0, 4, 8}]>} : (!a, !w) -> !part
+  %1 = dovetail.neg %0 {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>} : (!part) -> !part
+  %2 = dovetail.generic(%1) : (!part) -> !part attributes {dovetail.loops = #dovetail.loop_shardings<@mesh, [{}, {}]>}
+      loops [y = 4, x = 6] reads [0 : (y, x)] body {
+    %e = dovetail.read 0 : f16
+    %n = arith.negf %e : f16
+    dovetail.return %n : f16
+  }
+  %3 = dovetail.reshard %2 : !part -> !whole
+  return %3 : !whole
+}

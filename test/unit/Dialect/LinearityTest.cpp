@@ -94,12 +94,12 @@ TEST(Linearity, OfOperations) {
   std::string text;
   for (const auto &[name, operands] : linear)
     text += name + ": " + llvm::join(operands, " ") + "\n";
-  EXPECT_EQ(
-      text,
-      "broadcast: 0\nclear_tail: 0\ncol2im: 0\nconcat: 0\nconv: 0 1\nconv_transpose: 0 1\ndeform_sample: 0\ndft: 0\n"
-      "div: 0\nframes: 0\ngather: 0\ngather_elements: 0\ngather_nd: 0\ngrid_sample: 0\nmatmul: 0 1\nmul: 0 1\n"
-      "neg: 0\npad: 0\npool: 0\nreduce: 0\nreduce_parts: 0\nresample: 0 1\nreshape: 0\nresize: 0\nroi_align: 0\n"
-      "slice: 0\ntranspose: 0\n");
+  EXPECT_EQ(text,
+            "broadcast: 0\ncast: 0\nclear_tail: 0\ncol2im: 0\nconcat: 0\nconv: 0 1\nconv_transpose: 0 "
+            "1\ndeform_sample: 0\ndft: 0\n"
+            "div: 0\nframes: 0\ngather: 0\ngather_elements: 0\ngather_nd: 0\ngrid_sample: 0\nmatmul: 0 1\nmul: 0 1\n"
+            "neg: 0\npad: 0\npool: 0\nreduce: 0\nreduce_parts: 0\nresample: 0 1\nreshape: 0\nresize: 0\nroi_align: 0\n"
+            "slice: 0\ntranspose: 0\n");
   EXPECT_THAT(joint, testing::ElementsAre("add", "concat", "pad", "select", "sub"));
   EXPECT_GT(seen.size(), 60u);
 }

@@ -138,11 +138,16 @@ void Follower::follow(Operation &op) {
 }
 
 bool dovetail::deriveLinearity(DefinitionOpInterface op, const Definition &definition, ArrayRef<unsigned> operands) {
-  auto hasOtherType = [&](unsigned operand) {
+  // Floats are extended as they are.
+  auto mayRound = [&](unsigned operand) {
     Type type = getElementTypeOrSelf(op->getOperand(operand).getType());
-    return llvm::any_of(op->getResultTypes(), [&](Type result) { return getElementTypeOrSelf(result) != type; });
+    return llvm::any_of(op->getResultTypes(), [&](Type result) {
+      Type element = getElementTypeOrSelf(result);
+      bool isExtended = isa<FloatType>(type) && element.isF32() && (type.isF16() || type.isBF16());
+      return element != type && !isExtended;
+    });
   };
-  if (!definition.lines.empty() || llvm::any_of(operands, hasOtherType))
+  if (!definition.lines.empty() || llvm::any_of(operands, mayRound))
     return false;
   Block block;
   ReadMarks marks{operands, {}};

@@ -95,10 +95,11 @@ ShardingAttr dovetail::getHull(ShardingAttr a, ShardingAttr b) {
   return a.withoutPartial().withDims(dims);
 }
 
-SmallVector<unsigned> dovetail::getPartialOperands(Operation *op, ArrayRef<StringAttr> axes) {
+SmallVector<unsigned> dovetail::getPartialOperands(Operation *op, ShardingAttr held) {
   SmallVector<unsigned> operands;
   for (OpOperand &operand : op->getOpOperands())
-    if (ShardingAttr sharding = getSharding(operand.get()); sharding && sharding.getPartialAxes() == axes)
+    if (ShardingAttr own = getSharding(operand.get());
+        own && own.getPartialAxes() == held.getPartialAxes() && own.getPartialKind() == held.getPartialKind())
       operands.push_back(operand.getOperandNumber());
   return operands;
 }

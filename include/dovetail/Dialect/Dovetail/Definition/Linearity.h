@@ -20,7 +20,8 @@ namespace dovetail {
 /// Whether the results of `op` are linear in `operands` together, with the others fixed, as emitted code shows. The
 /// code of an element may add their elements, and multiply or divide them by values that do not depend on them.
 /// Rounding does not count, unless it is to another type: parts of a sum would be rounded, or extended after they
-/// wrapped around. False for operations that compute lines themselves, and wherever the code does not show it.
+/// wrapped around. Floats of 16 bits may be extended. False for operations that compute lines themselves, and wherever
+/// the code does not show it.
 bool deriveLinearity(DefinitionOpInterface op, const Definition &definition, llvm::ArrayRef<unsigned> operands);
 
 } // namespace dovetail

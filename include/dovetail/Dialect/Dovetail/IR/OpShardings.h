@@ -56,8 +56,8 @@ DimShardingAttr getHull(DimShardingAttr a, DimShardingAttr b);
 /// The same for tensors; neither is partial in the result. Null, for replicated, if one of them is.
 ShardingAttr getHull(ShardingAttr a, ShardingAttr b);
 
-/// The operands of `op` that are partial over just these axes.
-llvm::SmallVector<unsigned> getPartialOperands(mlir::Operation *op, llvm::ArrayRef<mlir::StringAttr> axes);
+/// The operands of `op` that are partial over the same axes, and by the same kind, as `held`.
+llvm::SmallVector<unsigned> getPartialOperands(mlir::Operation *op, ShardingAttr held);
 
 /// What the ranks need of an operand dimension of `extent`, given how the loops are split. Clipped to the tensor.
 DimShardingAttr getNeededDim(const DimRelation &relation, llvm::ArrayRef<DimShardingAttr> loops, int64_t extent);
