@@ -721,3 +721,29 @@ func.func @f(%x: tensor<4xf32>, %i: tensor<3xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @lookup_by_itself(%x: tensor<9x4xf32>, %i: tensor<9xi64>) -> tensor<3x4xf32> {
+  // expected-error@+1 {{has a lookup by read 1, whose dimension 0 depends on 'row'; that is not known there}}
+  %0 = dovetail.generic(%x, %i) : (tensor<9x4xf32>, tensor<9xi64>) -> tensor<3x4xf32>
+      loops [n = 3, c = 4, row = 9 reduction(owner) by 1] reads [0 : (row, c), 1 : (row)] body {
+    %own, %r = dovetail.look_up row
+    %a = dovetail.read 0 : f32
+    dovetail.return %a : f32
+  }
+  return %0 : tensor<3x4xf32>
+}
+
+// -----
+
+func.func @lookup_outside(%x: tensor<9x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
+  // expected-error@+1 {{has a lookup by read 1, which leaves dimension 0 of 'tensor<3xi64>'}}
+  %0 = dovetail.generic(%x, %i) : (tensor<9x4xf32>, tensor<3xi64>) -> tensor<3x4xf32>
+      loops [n = 3, c = 4, row = 9 reduction(owner) by 1] reads [0 : (row, c), 1 : (n + 3)] body {
+    %own, %r = dovetail.look_up row
+    %a = dovetail.read 0 : f32
+    dovetail.return %a : f32
+  }
+  return %0 : tensor<3x4xf32>
+}

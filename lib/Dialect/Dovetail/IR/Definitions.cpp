@@ -370,8 +370,10 @@ LogicalResult DefinitionVerifier::verifyPositions(ArrayRef<int64_t> positions, i
 LogicalResult DefinitionVerifier::verifyLoop(unsigned number) {
   const Loop &loop = definition.loops[number];
   bool isOfResult = number < definition.resultRank;
-  if (loop.extent < 0)
-    return emitAt(number) << "has " << loop.extent << " iterations";
+  // No program goes through more.
+  constexpr int64_t mostIterations = int64_t(1) << 40;
+  if (loop.extent < 0 || loop.extent > mostIterations)
+    return emitAt(number) << "has " << loop.extent << " iterations; there can be 0 to " << mostIterations;
   if (isOfResult && loop.kind != LoopKind::Parallel && loop.kind != LoopKind::Whole && loop.kind != LoopKind::Scan)
     return emitAt(number) << "is a dimension of the result, and cannot be of kind " << stringifyLoopKind(loop.kind);
   if (!isOfResult && (loop.kind == LoopKind::Parallel || loop.kind == LoopKind::Scan))

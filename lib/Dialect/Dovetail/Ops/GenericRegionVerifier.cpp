@@ -148,7 +148,10 @@ private:
 };
 } // namespace
 
-static bool isScalar(Type type) { return isa<IndexType, FloatType>(type) || type.isSignlessInteger(); }
+static bool isScalar(Type type) {
+  return isa<IndexType, Float16Type, BFloat16Type, Float32Type, Float64Type>(type) ||
+         (type.isSignlessInteger() && type.getIntOrFloatBitWidth() <= 64);
+}
 
 LogicalResult GenericRegionVerifier::verifyShape(StringRef name, Region &region) {
   if (!region.hasOneBlock())

@@ -35,6 +35,8 @@ private:
   LogicalResult verifyKind(ReduceKind kind);
   LogicalResult verifyReduction(unsigned number);
   LogicalResult verifyIndexRead(unsigned read, const Twine &what);
+  /// A read that no code guards: it depends on no lookup, nor on loop `without`, and stays inside of its operand.
+  LogicalResult verifyPlainRead(unsigned read, const Twine &what, std::optional<unsigned> without = std::nullopt);
   LogicalResult verifyWrites();
   LogicalResult verifyScan();
   LogicalResult verifyFlags();
@@ -93,6 +95,23 @@ LogicalResult GenericVerifier::verifyReads() {
   return success();
 }
 
+LogicalResult GenericVerifier::verifyPlainRead(unsigned read, const Twine &what, std::optional<unsigned> without) {
+  RankedTensorType type = getTensor(op.getOperand(definition.reads[read].operand).getType());
+  SmallVector<layout::Interval> ranges = definition.getRanges();
+  for (auto [dim, access] : llvm::enumerate(definition.reads[read].dims)) {
+    for (auto [number, loop] : llvm::enumerate(definition.loops))
+      if (access.index.dependsOn(static_cast<int>(number)) && (loop.isLookup() || without == number))
+        return op.emitOpError("has ") << what << " by read " << read << ", whose dimension " << dim << " depends on '"
+                                      << names[number] << "'; that is not known there";
+    // The components of an index, or the restarts of a scan, are unknown and follow each other.
+    if (!access.index.hasUnknown() && access.border == layout::Border::None &&
+        !layout::Interval{0, std::max<int64_t>(type.getDimSize(dim), 1)}.contains(access.need(ranges)))
+      return op.emitOpError("has ") << what << " by read " << read << ", which leaves dimension " << dim << " of "
+                                    << type;
+  }
+  return success();
+}
+
 LogicalResult GenericVerifier::verifyIndexRead(unsigned read, const Twine &what) {
   Type type = getElementTypeOrSelf(op.getOperand(definition.reads[read].operand).getType());
   if (!isa<IntegerType>(type) || type.isInteger(1) || isNarrow(type))
@@ -119,7 +138,7 @@ LogicalResult GenericVerifier::verifyReduction(unsigned number) {
   const Loop &loop = definition.loops[number];
   // The read may give positions that are no integers, with which the body finds iterations itself.
   if (loop.isLookup())
-    return success();
+    return verifyPlainRead(loop.index, "a lookup");
   if (loop.kind != LoopKind::Reduction || !loop.reduction)
     return success();
   StringRef kind = stringifyReduceKind(*loop.reduction);
@@ -166,6 +185,8 @@ LogicalResult GenericVerifier::verifyScan() {
     return op.emitOpError("scans, and has ") << op.getNumResults() << " results in place of one";
   if (!op.hasCombiner())
     return op.emitOpError("scans, but does not say how terms become one: it needs combine");
+  if (definition.scan->start)
+    return verifyPlainRead(*definition.scan->start, "a start", definition.scan->loop);
   return success();
 }
 
