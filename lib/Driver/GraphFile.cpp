@@ -49,7 +49,7 @@ ImportResult dovetail::importGraph(StringRef path, MLIRContext &context) {
       return fail(main, "a graph has tensors of known shapes, but @main has " + debugString(type));
   }
   for (Operation &op : main.getBody().front())
-    if (!isa<DefinitionOpInterface, ConstantOp, func::ReturnOp>(op))
+    if (!isa_and_present<DovetailDialect>(op.getDialect()) && !isa<func::ReturnOp>(op))
       return fail(&op, "a graph has operations of the dialect dovetail, but no " + op.getName().getStringRef());
   constexpr StringLiteral name = "dovetail.name";
   auto areNames = [&](unsigned count, function_ref<Attribute(unsigned)> get) {
